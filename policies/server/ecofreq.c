@@ -14,6 +14,10 @@
  *   server.h), so that no run beforehand is needed: the top clock holds until steps were seen there, then lower
  * ones are entered by the bound that a step takes top / f as long at most.
  * - The controller inside the engine sees the batch that comes next; this one sees the last, and takes it for the next.
+ * - The program that the authors released (SGLang fork, f7789acf) differs: it starts at the lowest listed clock and
+ * goes there after 5 s without a step; it decides by medians over all steps since its last look; and it has one line
+ * for each tile of 128 sequences, as kernels work in tiles. rules=released does so. Its thresholds on prompt tokens and
+ *   requests a second are out of reach in its own demo, and are left out.
  * - Listed clocks (published for other GPUs), margin and interval are parameters; with nothing in the batch the clock
  *   stays, as the engine then decides nothing.
  *
@@ -38,7 +42,18 @@ typedef struct params {
     fl_table clocks_mhz;
     double interval_ms, margin, settle_ms, tolerance;
     int64_t tile; /* of ecoroute alone */
+    int64_t rules;
+    double idle_s;
 } params;
+
+enum { RULES_TEXT, RULES_RELEASED };
+enum { TILE = 128, TILES = 4, STEPS_MAX = 256 }; /* sequences; tiles with lines of their own; steps of a median */
+
+typedef struct one { /* of one server; in the state of its first GPU */
+    fl_drive s;
+    fl_step_times line[TILES]; /* released rules; the last one is for all larger batches */
+    int64_t stepped_ns;        /* when a step was seen last */
+} one;
 
 enum { PROBE_CLOCK, PROBE_PREDICTED, PROBE_LIMIT, PROBE_BLIND, PROBES };
 
@@ -49,13 +64,16 @@ static const fl_probe probe_rows[PROBES] = {
     [PROBE_BLIND] = {"blind", "", "1: a signal is not known, so the default clock holds", 1},
 };
 
-static fl_drive *drives(void *state) { return fl_gpu_states(state, 0); }
+static one *ones(void *state) { return fl_gpu_states(state, 0); }
 
 static const char *init(void *state, const void *param_bytes, const fl_facts *facts) {
     const params *p = param_bytes;
     const char *why = fl_drive_check_targets(facts);
     for (uint32_t i = 0; !why && i < facts->server_count; i++) {
-        fl_drive_begin(&drives(state)[facts->server[i].gpu[0]], facts, i, &p->clocks_mhz, 6, 0.5);
+        one *o = &ones(state)[facts->server[i].gpu[0]];
+        fl_drive_begin(&o->s, facts, i, &p->clocks_mhz, 6, 0.5);
+        for (int k = 0; k < TILES; k++)
+            fl_step_times_begin(&o->line[k], o->s.times.mhz, o->s.times.clocks);
     }
     return why;
 }
@@ -71,21 +89,63 @@ static double limit_s(const params *p, const fl_server_facts *f, const fl_drive 
     return limit;
 }
 
-static void drive(const params *p, const fl_facts *facts, const fl_sample *sample, uint32_t server, fl_drive *s,
+static int tile_of(double sequences) { return (int)fmin(TILES - 1, fmax(0, ceil(sequences / TILE) - 1)); }
+
+/* The median of count values, which it sorts; of an even number the lower one. */
+static double median(double *v, uint32_t count) {
+    for (uint32_t i = 1; i < count; i++)
+        for (uint32_t k = i; k > 0 && v[k - 1] > v[k]; k--) {
+            const double swap = v[k];
+            v[k] = v[k - 1], v[k - 1] = swap;
+        }
+    return v[(count - 1) / 2];
+}
+
+/* Learn the lines of the tiles, and replace the load by medians over the steps since the last look. */
+static void take_released(one *o, const fl_sample *sample, uint32_t server, fl_step_load *next) {
+    double prompt[STEPS_MAX], sequences[STEPS_MAX], kv[STEPS_MAX];
+    uint32_t count = 0;
+    for (uint64_t i = 0; sample->batch && i < sample->batch_count; i++) {
+        const fl_batch_record *b = &sample->batch[i];
+        if (b->server != server)
+            continue;
+        const fl_step_load load = {b->prompt_tokens, b->decode_sequences, (double)b->kv_tokens};
+        if (o->s.clock >= 0 && o->s.force_ns >= 0 && b->start_ns >= o->s.force_ns)
+            fl_step_times_learn(&o->line[tile_of(load.sequences)], (uint32_t)o->s.clock, &load,
+                                (double)(b->end_ns - b->start_ns) * 1e-9, 1);
+        if (count < STEPS_MAX) {
+            prompt[count] = load.prompt_tokens, sequences[count] = load.sequences;
+            kv[count++] = load.kv_tokens;
+        }
+    }
+    if (!count)
+        return;
+    o->stepped_ns = sample->time_ns;
+    *next = (fl_step_load){median(prompt, count), median(sequences, count), median(kv, count)};
+}
+
+static void drive(const params *p, const fl_facts *facts, const fl_sample *sample, uint32_t server, one *o,
                   fl_command *c) {
+    fl_drive *s = &o->s;
     const uint32_t gpu = facts->server[server].gpu[0], top = fl_drive_top(s);
     const int known = fl_drive_take(s, facts, sample, server, p->settle_ms * 1e-3);
-    const fl_step_load next = fl_drive_load(s);
+    const int released = p->rules == RULES_RELEASED && (s->told || !(s->running > 0));
+    fl_step_load next = fl_drive_load(s);
+    if (released)
+        take_released(o, sample, server, &next);
     const double limit = limit_s(p, &facts->server[server], s, &next);
     double time_s[FL_STEP_CLOCKS];
     uint32_t clock = top;
-    fl_step_times_all(&s->times, &next, p->tolerance, time_s);
+    fl_step_times_all(released ? &o->line[tile_of(next.sequences)] : &s->times, &next, p->tolerance, time_s);
     fl_show_gpu(c, gpu, PROBE_BLIND, !known);
     if (!known) {
         fl_drive_set_default(s, facts, server, c);
         return;
     }
-    if (s->waiting > 0 || s->clock < 0)
+    if (released && !(s->waiting > 0) && !(s->running > 0) &&
+        (s->clock < 0 || (double)(sample->time_ns - o->stepped_ns) >= p->idle_s * 1e9))
+        clock = 0;
+    else if (s->waiting > 0 || s->clock < 0)
         clock = top;
     else if (!(s->running > 0))
         clock = (uint32_t)s->clock;
@@ -102,7 +162,7 @@ static void drive(const params *p, const fl_facts *facts, const fl_sample *sampl
 static void step(void *state, const void *param_bytes, const fl_facts *facts, const fl_sample *sample, fl_command *c) {
     const params *p = param_bytes;
     for (uint32_t i = 0; i < facts->server_count; i++)
-        drive(p, facts, sample, i, &drives(state)[facts->server[i].gpu[0]], c);
+        drive(p, facts, sample, i, &ones(state)[facts->server[i].gpu[0]], c);
     c->delay_ns = (int64_t)(p->interval_ms * 1e6 + 0.5);
 }
 
@@ -156,7 +216,7 @@ static int64_t size_of(int64_t clock) { return clock < 0 ? -clock : clock; }
 
 static uint32_t route(const void *state, const void *param_bytes, const fl_facts *facts, const fl_route_query *q) {
     const params *p = param_bytes;
-    const fl_drive *drive = (const fl_drive *)((const char *)state + fl_state_rounded(0));
+    const one *o = (const one *)((const char *)state + fl_state_rounded(0));
     if (!q->decode) {
         fl_random g = fl_random_seed(facts->seed, q->request);
         return (uint32_t)fl_random_below(&g, q->count);
@@ -169,7 +229,7 @@ static uint32_t route(const void *state, const void *param_bytes, const fl_facts
     key least = {0}, low = {0};
     int64_t fastest = 0;
     for (uint32_t i = 0; i < q->count; i++) {
-        const key k = key_of(p, facts, &drive[facts->server[q->view[i].server].gpu[0]], q, i);
+        const key k = key_of(p, facts, &o[facts->server[q->view[i].server].gpu[0]].s, q, i);
         if (!i || is_better(&k, &least)) {
             least = k;
             best = i;
@@ -195,16 +255,21 @@ static uint32_t route(const void *state, const void *param_bytes, const fl_facts
                    FL_BIT(FL_SERVER_TBT_COUNT),                                                                        \
     .uses_batches = 1
 
-static const fl_param param_rows[] = {ECO_ROWS};
+static const fl_param param_rows[] = {
+    ECO_ROWS,
+    FL_PARAM(params, rules, CHOICE("text|released"), "", "text",
+             "the public text; or the released program: starts low, medians, a line for each 128 sequences"),
+    FL_PARAM(params, idle_s, REAL(0, 3600), "s", "5", "released: time without a step, then the lowest clock holds"),
+};
 static const fl_param route_rows[] = {ECO_ROWS, FL_PARAM(params, tile, INT(1, 1000000), "", "128",
                                                          "requests of a decode server that fill a tile (published)")};
 
 FL_POLICY(ecofreq) = {FL_POLICY_ABI,
                       .name = "ecofreq",
                       .summary = "lowest clock whose predicted step meets TTFT and TBT; the top while requests wait",
-                      .source = "VoltanaLLM, EcoFreq",
+                      .source = "VoltanaLLM, EcoFreq: public text, and the released program (f7789acf)",
                       ECO_PARTS,
-                      FL_DRIVE_POLICY(fl_drive)};
+                      FL_DRIVE_POLICY(one)};
 
 FL_POLICY(ecoroute) = {FL_POLICY_ABI,
                        .name = "ecoroute",
@@ -212,7 +277,7 @@ FL_POLICY(ecoroute) = {FL_POLICY_ABI,
                        .source = "VoltanaLLM, EcoFreq and EcoRoute",
                        ECO_PARTS,
                        .gpu_drives = FL_BIT(FL_SET_SM_MHZ),
-                       .gpu_size = sizeof(fl_drive),
+                       .gpu_size = sizeof(one),
                        FL_PARAM_ROWS(route_rows, params),
                        FL_PROBE_ROWS(probe_rows),
                        .init = init,

@@ -55,6 +55,41 @@ static void test_rule(void) {
     }
 }
 
+/* The released program, by hand: it starts at the lowest of the six clocks and comes back to it 5 s after the last
+ * step. Of steps of 200, 8 and 8 sequences the median is 8. A batch of 200 has lines of its own, of which nothing is
+ * known yet: the top clock. Back at 8 sequences the lines of the first tile still hold. */
+static void test_released(void) {
+    const fl_setting rules = {"rules", "released", NULL};
+    const situation *s = &situations[1]; /* 15 ms: 13.6 at 1100 */
+    rig_begin(&r, 1);
+    rig_open(&r, "ecofreq", &rules, 1);
+    rig_know(&r, FL_SERVER_WAITING, 0);
+    rig_know(&r, FL_SERVER_RUNNING, 0);
+    rig_step(&r);
+    FL_CHECK(r.mhz == 800, "it starts at %g MHz, expected 800", r.mhz);
+    r.server.ttft_target_ns = s->ttft_ns, r.server.tbt_target_ns = s->tbt_ns;
+    rig_know(&r, FL_SERVER_WAITING, 1);
+    rig_step(&r);
+    FL_CHECK(r.mhz == 1500, "%g MHz while a request waits, expected 1500", r.mhz);
+    run(&r, s, 3);
+    FL_CHECK(r.mhz == 1100, "%g MHz, expected 1100", r.mhz);
+    const fl_batch_record large = {.decode_sequences = 200}, small = {.decode_sequences = 8};
+    rig_batch(&r, &large, 0.0136);
+    rig_step(&r);
+    FL_CHECK(r.mhz == 1500, "%g MHz in a tile that is not known, expected 1500", r.mhz);
+    rig_batch(&r, &large, 0.01), rig_batch(&r, &small, 0.01), rig_batch(&r, &small, 0.01);
+    rig_step(&r);
+    FL_CHECK(r.mhz == 1100, "%g MHz by the median of three steps, expected 1100", r.mhz);
+    rig_know(&r, FL_SERVER_RUNNING, 0);
+    for (const int64_t until = r.now_ns + INT64_C(4900000000); r.now_ns < until;)
+        rig_step(&r);
+    FL_CHECK(r.mhz == 1100, "%g MHz after 4.9 s, expected 1100", r.mhz);
+    for (const int64_t until = r.now_ns + INT64_C(200000000); r.now_ns < until;)
+        rig_step(&r);
+    FL_CHECK(r.mhz == 800, "%g MHz after 5.1 s, expected 800", r.mhz);
+    rig_close(&r);
+}
+
 /* The default holds as long as a signal is not known, and the rule after that. */
 static void test_unknown(void) {
     rig_begin(&r, 1);
@@ -124,6 +159,6 @@ static void test_refusals(void) {
     FL_CHECK(rig_try(&r, "ecofreq", NULL, 0, &d) == FL_BAD_INPUT && strstr(d.message, "which GPUs"), "%s", d.message);
 }
 
-FL_SUITE("ecofreq", {"rule", test_rule}, {"signals that are not known", test_unknown},
-         {"without records of steps", test_no_records}, {"steps between clocks", test_between},
-         {"refusals", test_refusals})
+FL_SUITE("ecofreq", {"rule", test_rule}, {"the released program", test_released},
+         {"signals that are not known", test_unknown}, {"without records of steps", test_no_records},
+         {"steps between clocks", test_between}, {"refusals", test_refusals})
