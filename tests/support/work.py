@@ -51,11 +51,13 @@ def run(path, name, noise):
     nvml.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(device))
     rows, left = rows_of(path, name), 1 + noise * random.Random(time.monotonic_ns()).gauss(0, 1)
     time.sleep(0.05)  # until a clock that was just set is in force
+    wait = 0.05
     while left > 0:  # in steps, as a power limit moves the clock in the run
         nvml.nvmlDeviceGetClockInfo(device, 1, ctypes.byref(mhz))
         lasts = at(rows, min(TOP, mhz.value), 1)
-        time.sleep(min(STEP_S, left * lasts))
+        time.sleep(min(STEP_S, left * lasts) - wait)
         left -= STEP_S / lasts
+        wait = 0
 
 
 def lock(mhz):

@@ -94,6 +94,8 @@ fl_advise_commands fl_tune_commands(const fl_tuner *t, double value);
 double fl_tune_mean(const double *value, size_t count);
 /* Return the bound that a mean of the usual number of runs must hold, so that noise alone seldom breaks the user's. */
 double fl_tune_bound(const fl_tuner *t);
+/* Return the point of least energy within that bound; the top where no other holds it. */
+const fl_tune_point *fl_tune_best(const fl_tuner *t);
 void fl_tune_tell(fl_tuner *t);
 void fl_tune_json(const fl_tuner *t);
 void fl_tune_notes(const fl_tuner *t);

@@ -330,7 +330,11 @@ static fl_status next_clock(const fl_tuner *t, double *mhz, fl_diag *d) {
             ladder[clocks++] = t->ladder[i];
     if (row && ladder) {
         ladder[clocks++] = top;
-        *mhz = fl_two_laws_next(row, t->points, ladder, clocks, fl_tune_bound(t));
+        /* Noise may keep one choice after the other just above the bound: the last one then aims a margin lower. */
+        const bool last = t->points + 1 == (size_t)t->most && t->points > 2;
+        const double bound = fl_tune_bound(t), margin = fmin(bound, t->bound - bound);
+        const bool none = last && fl_tune_best(t)->mhz == t->ladder[t->clocks - 1];
+        *mhz = fl_two_laws_next(row, t->points, ladder, clocks, none ? bound - margin : bound);
     }
     const bool found = row && ladder;
     free(row);

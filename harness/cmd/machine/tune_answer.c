@@ -72,7 +72,7 @@ static double student(size_t freedom) {
     return freedom < 1 ? (double)NAN : freedom <= count ? q[freedom - 1] : 2 + 2.3 / (double)freedom;
 }
 
-static const fl_tune_point *best_of(const fl_tuner *t) {
+const fl_tune_point *fl_tune_best(const fl_tuner *t) {
     const fl_tune_point *top = top_of(t), *best = top;
     const double bound = fl_tune_bound(t), top_s = fl_tune_mean(top->time_s, top->runs);
     for (size_t i = 0; i < t->points; i++) {
@@ -90,7 +90,7 @@ static int by_clock(const void *a, const void *b) {
 }
 
 static void tell_clock(const fl_tuner *t) {
-    const fl_advise_commands c = fl_tune_commands(t, best_of(t)->mhz);
+    const fl_advise_commands c = fl_tune_commands(t, fl_tune_best(t)->mhz);
     if (*c.set)
         printf("set   %s\nundo  %s\n", c.set, c.undo);
 }
@@ -103,7 +103,7 @@ static void add_mean(fl_grid *g, double value, double sd, int digits) {
 }
 
 void fl_tune_json(const fl_tuner *t) {
-    const fl_tune_point *top = top_of(t), *best = best_of(t);
+    const fl_tune_point *top = top_of(t), *best = fl_tune_best(t);
     const fl_advise_commands c = fl_tune_commands(t, best->mhz);
     const char *key = t->caps ? "power_limit_w" : "sm_mhz";
     cJSON *root = cJSON_CreateObject(), *clocks = cJSON_AddArrayToObject(root, t->caps ? "limits" : "clocks");
@@ -138,7 +138,7 @@ void fl_tune_notes(const fl_tuner *t) {
                         "note: a run takes %.2g s, of which a sensor's steps leave percents open: a longer one tells "
                         "more",
                         top_s);
-    const fl_tune_point *best = best_of(t);
+    const fl_tune_point *best = fl_tune_best(t);
     if (best != top_of(t) && fabs(fl_tune_mean(best->time_s, best->runs) / top_s - 1) < SAME_TIME)
         fl_terminal_say(stderr,
                         "note: the time does not depend on the clock: the host or the memory sets the pace, or the "
@@ -152,7 +152,7 @@ void fl_tune_notes(const fl_tuner *t) {
 void fl_tune_tell(fl_tuner *t) {
     size_t freedom = 0, ignored;
     qsort(t->at, t->points, sizeof *t->at, by_clock);
-    const fl_tune_point *top = top_of(t), *best = best_of(t);
+    const fl_tune_point *top = top_of(t), *best = fl_tune_best(t);
     const double top_s = fl_tune_mean(top->time_s, top->runs), top_j = fl_tune_mean(top->energy_j, top->runs);
     const double time_sd = noise(t, false, &freedom), energy_sd = noise(t, true, &ignored), q = student(freedom);
     fl_grid g = {0};
