@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fail where a table of policies in policies/README.md or harness/HOWTO.md is not the program's own.
+# Fail where a table of policies in policies/README.md or harness/manual/live.md is not the program's own.
 #   tests/readme.sh FOLDLINE
 # FL_BLESS=1 writes the program's tables into it.
 set -eu
@@ -20,6 +20,6 @@ while IFS='=' read -r page option first; do
   done
 done <<'EOT'
 policies/README.md=--table=| policy | what it does |
-harness/HOWTO.md=--vendors=| policy | live on
+harness/manual/live.md=--vendors=| policy | live on
 EOT
 echo "The pages list the policies as the program does"

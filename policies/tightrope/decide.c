@@ -9,7 +9,7 @@
 
 /* ---- the choice for one GPU ---- */
 
-/* Constants of the curves, from measured sweeps of a V100 and an RTX 8000 (harness/HOWTO.md, sweeps): time follows a
+/* Constants of the curves, from measured sweeps of a V100 and an RTX 8000 (harness/manual/clocks.md): time follows a
  * law of sharpness 4, four tenths of a board's power do not follow V^2 f, and both stray from their laws by 2.5 %,
  * alike over 0.2 in log clock. A clock 15 % below what was tried is the furthest that such a law foretells. */
 #define SHARPNESS 4

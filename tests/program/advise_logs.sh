@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The job of someone who recorded a run: a log of nvidia-smi and the kernels that nsys saw, to one clock and the command
-# that sets it. It goes by README.md and harness/HOWTO.md alone.
+# that sets it. It goes by README.md and harness/manual alone.
 #   tests/program/advise_logs.sh build/foldline
 . "$(dirname "$0")/shell.sh"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The job of someone who guards a policy in CI: a gate recorded, broken on purpose in three ways (the policy, its settings,
-# a promise), and whole again. It goes by README.md and harness/HOWTO.md alone.
+# a promise), and whole again. It goes by README.md and harness/manual alone.
 #   tests/program/broken_gate.sh build/foldline
 . "$(dirname "$0")/shell.sh"
 cd "$dir" || exit 1

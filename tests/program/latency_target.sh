@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The job of someone who serves requests with a target on their p99 latency: which clock saves most while it holds? By
-# search, and the same by all clocks. It goes by README.md and harness/HOWTO.md alone.
+# search, and the same by all clocks. It goes by README.md and harness/manual alone.
 #   tests/program/latency_target.sh build/foldline
 . "$(dirname "$0")/shell.sh"
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# The job of someone with a policy of their own: copied from the skeleton, built as HOWTO says, its parameters searched,
-# compared and reported, with nothing of the program rebuilt. It goes by README.md, harness/HOWTO.md and
+# The job of someone with a policy of their own: copied from the skeleton, built as the manual says, its parameters searched,
+# compared and reported, with nothing of the program rebuilt. It goes by README.md, harness/manual and
 # policies/README.md alone.
 #   tests/program/own_policy.sh build/foldline
 . "$(dirname "$0")/shell.sh"
 cd "$dir" || exit 1
 
 cp "$root/policies/skeleton.c" mine.c
-check "it builds as HOWTO says" gcc -O2 -fPIC -shared -fvisibility=hidden -DPOLICY_PLUGIN -I"$root" mine.c -o mine.so -lm
+check "it builds as the manual says" gcc -O2 -fPIC -shared -fvisibility=hidden -DPOLICY_PLUGIN -I"$root" mine.c -o mine.so -lm
 succeed "a trace to try it on" . "$f" synth -o demo.csv --kernels 20000 --mean-us 500 --seed 7
 succeed "it runs" 'skeleton|mine' "$f" run demo.csv --platform generic --policy ./mine.so
 succeed "its parameters are listed" '^  low_pct .* 60 %' "$f" list policies ./mine.so

@@ -18,10 +18,10 @@ import foldline
 try: foldline.program()
 except FileNotFoundError as e: assert 'set FOLDLINE' in str(e)
 else: raise SystemExit(1)"
-check "the example of the page" grep -qF 'foldline.plot("pareto", rows)' "$root/harness/HOWTO.md"
+check "the example of the page" grep -qF 'foldline.plot("pareto", rows)' "$root/harness/manual/compare.md"
 # The how-to, literally, in a copy of the folders that it names.
 mkdir page && cp -r "$root/traces" "$root/models" page
-awk '/^### use it from Python/ { on = 1 } on && /^```$/ { exit } code { print } on && /^```python/ { code = 1 }' "$root/harness/HOWTO.md" >page/how.py
+awk '/^## Use it from Python/ { on = 1 } on && /^```$/ { exit } code { print } on && /^```python/ { code = 1 }' "$root/harness/manual/compare.md" >page/how.py
 check "the how-to has code" test -s page/how.py
 [ -z "${FL_NIGHTLY:-}" ] || check "the how-to runs" env FOLDLINE="$f" PYTHONPATH="$root/harness/python" sh -c 'cd page && mkdir -p results && /usr/bin/python3 how.py'
 [ -z "${FL_NIGHTLY:-}" ] || check "and draws" test -s page/results/pareto.png

@@ -350,7 +350,7 @@ typedef struct reading {
     fl_diag *d;
 } reading;
 
-static const char WAY_OUT[] = "Nothing of this file is used: put the unit back with its vendor's tool (HOWTO.md), then "
+static const char WAY_OUT[] = "Nothing of this file is used: put the unit back with its vendor's tool (harness/manual/live.md), then "
                               "remove the file";
 
 static fl_status not_ours(const reading *in, const char *what, const char *text) {
