@@ -68,6 +68,9 @@ static void make_folder(void) {
 #define LOCKS                                                                                                          \
     "workload,sm_mhz,power_cap_w,time_s,power_w\na,500,300,1,100\na,1000,300,0.5,150\na,1500,300,0.4,200\n"            \
     "a,1500,150,0.45,150\n"
+#define PUBLISHED                                                                                                      \
+    "{\"published\": [{\"quantity\": \"saved\", \"unit\": \"%\", \"block\": \"claim\", \"kind\": \"predicted\", "      \
+    "\"published_low\": 20, \"published_high\": 20, \"simulated\": 25, \"verdict\": \"reproduced\"}]}\n"
 #define TRAJECTORY "t_s,demand_w,power_w,set_w,sm_mhz\n0,90,80,,1500\n0.05,90,85,100,1300\n0.1,90,100,,1400\n"
 
 /* Each file is a line of its own, named as the file; a trajectory too. */
@@ -99,6 +102,7 @@ static void test_every_kind_and_format(void) {
                *regret = strdup(write_file("c.regret.csv", REGRET)), *gantt = strdup(write_file("gantt.csv", GANTT)),
                *frontier = strdup(write_file("f.csv", FRONTIER)), *servers = strdup(write_file("servers.csv", SERVERS)),
                *served = strdup(write_file("served.csv", SERVED)), *locks = strdup(write_file("locks.csv", LOCKS));
+    write_file("c.published.json", PUBLISHED);
     for (size_t k = 0; fl_plot_kinds[k]; k++)
         for (size_t f = 0; f < 3; f++) {
             char name[64], head[8] = {0};

@@ -197,7 +197,7 @@ samples=$root/traces/samples
 "$f" plan "$samples/four-stages.pipeline.csv" --slowdown 5% -o p.plan.csv >/dev/null
 printf '# foldline-arrivals 1\ntime_s\n0.5\n' >arrivals.csv
 while IFS='|' read -r name line; do
-  "$f" show "$name" >out 2>&1
+  "$f" show "$name" >out 2>notes
   check "the first line says what it is: ${name##*/}" grep -qxE "$line" <(head -n 1 out)
 done <<END
 r2.csv|a result: [0-9]+ rows, [0-9]+ columns
@@ -214,7 +214,7 @@ $samples/azure/conversation.requests.csv|requests: [0-9]+ rows, 3 columns
 $samples/mix8.kinds.csv|kinds of kernels: 8 rows, 10 columns
 p.plan.csv|a plan: [0-9]+ rows, 5 columns
 arrivals.csv|arrivals: 1 row, 1 column
-$root/tests/fuzz/seeds/zeus/two.csv|table of Zeus .*: [0-9]+ rows, [0-9]+ columns
+$root/tests/fuzz/seeds/zeus/two.csv|a sweep: [0-9]+ rows, [0-9]+ columns
 escape.csv|a table: 1 row, 2 columns
 t.csv|format +foldline-kernels: .*
 END
