@@ -667,6 +667,7 @@ static void test_identity(void) {
     FL_CHECK(fl_abi_difference(&abi, text, sizeof text) && strstr(text, "struct fl_policy has "), "size: %s", text);
     abi = puppet.abi;
     abi.struct_count++;
+    char expected[64];
     snprintf(expected, sizeof expected, "struct count %d there, %d here", FL_ABI_STRUCT_COUNT + 1, FL_ABI_STRUCT_COUNT);
     FL_CHECK(fl_abi_difference(&abi, text, sizeof text) && strstr(text, expected), "count: %s", text);
     abi = (fl_abi){.magic = 0x1234, .rows = (const char *)(uintptr_t)8}; /* rows must not be looked at */
