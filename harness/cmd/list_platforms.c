@@ -306,6 +306,9 @@ static fl_status list(bool json, fl_diag *d) {
         s = list_boards(rows, d);
     if (!s && json)
         fl_json_print(root, stdout);
+    else if (!s)
+        fl_terminal_say(stderr, "note: of those with facts alone nobody knows the power law: a measured table can be "
+                                "replayed, and foldline fit device --facts NAME -o FILE makes a platform");
     cJSON_Delete(root);
     fl_place_list_free(name, count);
     return s;

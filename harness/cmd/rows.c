@@ -3,6 +3,7 @@
 
 #include "harness/base/cli/cli.h"
 #include "harness/cmd/cmd.h"
+#include "policies/registry/registry.h"
 #include "traces/io/io.h"
 
 #include <stdbool.h>
@@ -62,6 +63,9 @@ fl_status fl_part_unknown(const char *what, const char *name, const char *comman
             names[count++] = fl_part_name(&fl_command_rows[i]);
     for (size_t i = 0; topics && i < fl_topics_count && count < NAMES_ROOM; i++)
         names[count++] = fl_topics[i];
+    for (size_t i = 0; i < fl_policies_count; i++)
+        if (!strcmp(fl_policies[i]->name, name))
+            return fl_refuse(d, "no %s '%s'; it is a policy: foldline list policies %s", what, name, name);
     return fl_fail_unknown(d, NULL, what, name, names, count);
 }
 

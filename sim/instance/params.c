@@ -118,7 +118,9 @@ static fl_status parse_real(const place *at, const char *text, double *value) {
         return wrong(at, "'%s' is too large", text);
     default:
         return wrong(at, "'%s' is not a number%s", text,
-                     strpbrk(text, "/|;") || strstr(text, "..") ? ", expected a single one" : "");
+                     strpbrk(text, "/|;") || strstr(text, "..")
+                         ? ", expected a single one (for several, repeat the policy)"
+                         : "");
     }
 }
 

@@ -22,7 +22,7 @@ refuse "a platform as a board" 2 "there is a platform of that name: --platform v
 sed 's/energyucb-528/nosuch/' harness/experiments/first-light.json >"$dir/no.json"
 refuse "an experiment's file that is not there" 2 'no.json:[0-9]*:[0-9]*: .*there is no file .*nosuch.pot3d.csv, expected one beside the experiment' "$f" compare "$dir/no.json"
 succeed "a policy's own bound" . "$f" compare traces/samples/energyucb-528.pot3d.csv --platform pvc-max1550x6 --policy tightrope --bound 10% --no-oracle
-check "is told beside another one" grep -q 'note: tightrope aims at a loss of 5 %, its parameter bound; runs are judged by 10 %' "$dir/out"
+check "is told beside another one" grep -q 'note: tightrope aims at a loss of 5 %, its parameter bound; runs are judged by 10 % (--policy tightrope:bound=0.1 aims at that)' "$dir/out"
 refuse "and above" 2 'policy fixed: power_limit_w is not a limit' "$f" run $mix --platform v100-300w --policy fixed:power_limit_w=900
 succeed "one that it takes" 'under fixed:power_limit_w=200' "$f" run $mix --platform v100-300w --policy fixed:power_limit_w=200
 

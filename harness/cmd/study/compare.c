@@ -95,8 +95,10 @@ static void put_own_bounds(const fl_setup *u, FILE *out) {
                 if (!strcmp(spec->layer.setting[j].name, row->name))
                     text = spec->layer.setting[j].text;
             if (fl_real_parse(text, &own) == FL_NUMBER_OK && fabs(own - u->o.bound) > 1e-9)
-                fprintf(out, "note: %s aims at a loss of %g %%, its parameter %s; runs are judged by %g %%\n",
-                        spec->label, 100 * own, row->name, 100 * u->o.bound);
+                fprintf(out,
+                        "note: %s aims at a loss of %g %%, its parameter %s; runs are judged by %g %% "
+                        "(--policy %s:%s=%g aims at that)\n",
+                        spec->label, 100 * own, row->name, 100 * u->o.bound, spec->policy->name, row->name, u->o.bound);
         }
     }
 }

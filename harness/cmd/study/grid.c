@@ -72,7 +72,7 @@ static fl_status merge_all(const fl_texts *shards, const char *out, bool json, f
 /* ---- the command ---- */
 
 static const fl_command_help help = {
-    "grid", "EXPERIMENT.json -o RESULTS.csv [--shard I/N] | --merge SHARD ... -o RESULTS.csv",
+    "grid", "EXPERIMENT.json|FILE -o RESULTS.csv [--shard I/N] | --merge SHARD ... -o RESULTS.csv",
     "Runs a grid: policies x values of their parameters x workloads x platforms x variants x seeds, one row per run. "
     "--shard 2/5 writes RESULTS.csv.shard-2-of-5, and --merge joins such files.",
     "Each row goes durably into RESULTS.csv.journal as soon as it is computed. If the command is killed at any instant "

@@ -18,7 +18,7 @@
 #include <string.h>
 
 static const fl_command_help help = {
-    "search", "EXPERIMENT.json [--tune PATTERN --score PATTERN | --hold-out workload|platform]",
+    "search", "EXPERIMENT.json|FILE [--tune PATTERN --score PATTERN | --hold-out workload|platform]",
     "Finds the best of an experiment's policies and parameter values by successive halving, and scores it on "
     "workloads that it was not tuned on.",
     "The candidates are the policies of the experiment, or those of --policy. For several values of a parameter, "

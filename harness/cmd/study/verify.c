@@ -55,10 +55,12 @@ static void set_text(double v, char *buf) {
         fl_cell_text(v, buf);
 }
 
-static void print_result(const fl_decisions *log, const char *path, bool trajectory, const fl_replay_result *r) {
+static void print_result(const fl_decisions *log, const char *path, bool trajectory, const char *policy,
+                         const char *machine, const fl_replay_result *r) {
     char was[32], is[32];
     printf("%llu steps of %u GPU%s, %llu decisions, %llu differ\n", (unsigned long long)r->steps, log->gpu_count,
            log->gpu_count == 1 ? "" : "s", (unsigned long long)r->decisions, (unsigned long long)r->differ);
+    printf("decided by policy %s on %s\n", policy, machine);
     if (trajectory && r->differ)
         printf("%llu of them by rounding: the limits in force were at most %g W apart\n",
                (unsigned long long)r->rounded, FL_REPLAY_ROUNDED_W);
@@ -252,7 +254,8 @@ int fl_cmd_verify(int argc, char **argv) {
         if (o.json)
             print_json(&r.log, trajectory, &r.result);
         else
-            print_result(&r.log, r.path, trajectory, &r.result);
+            print_result(&r.log, r.path, trajectory, r.spec.policy->name,
+                         r.told ? "the machine of the log" : r.platform.name, &r.result);
         status = r.result.differ > allowed ? FL_EXIT_GATE : FL_EXIT_OK;
     }
     free_replay(&r);

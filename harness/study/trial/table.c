@@ -34,7 +34,8 @@ typedef struct shown {
 
 /* clang-format off */
 static const shown columns[] = {
-    {"energy_j", "energy J", "energy of the GPUs", "mean energy of the GPUs", -6, ALL},
+    {"energy_j", "energy J", "energy of the GPUs", "mean energy of the GPUs", -6, RUNS | REQUESTS},
+    {"energy_per_token_j", "J/token", "energy of an output token", NULL, -4, SERVERS},
     {"energy_saving_pct", "saved %", "energy saved against the driver's default", "mean of the savings, not that of the energies", 2, ALL},
     {"objective_saving_pct", "@ saved %", "@ saved against the driver's default", "mean of the @ savings", 2, ALL | OBJECTIVE},
     {"makespan_s", "time s", "time until the work is done", "mean time until the work is done", -5, RUNS},
@@ -65,7 +66,6 @@ static const shown columns[] = {
     {"tbt_missed_pct", "TBT missed %", "other tokens that came after the target", NULL, 2, 0},
     {"worst_minute_missed_pct", "worst minute %", "late tokens in the worst minute", NULL, 1, 0},
     {"goodput_rps", "goodput/s", "requests per second that met the targets", NULL, -3, 0},
-    {"energy_per_token_j", "J/token", "energy of an output token", NULL, -4, 0},
     {"energy_per_request_j", "J/request", "energy of a request", NULL, -4, 0},
     {"energy_per_request_p50_j", "J/request p50", "half of the requests drew at most this in steps", NULL, -4, 0},
     {"energy_per_request_p95_j", "J/request p95", "95 % of the requests drew at most this in steps", NULL, -4, 0},
