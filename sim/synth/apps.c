@@ -19,6 +19,11 @@
 /* What no clock decides of an application: its kernels, how long and how many they are, how they alternate. */
 
 #define SECONDS 1500.0
+#define TURNS 20.0 /* parts take turns so many times as often as they are drawn: programs of repeating kernels */
+/* Mean length of a kernel, by time: of 1 us to 10 ms (text to Fig. 2) the middle by decades is 0.1 ms, and long kernels
+ * take most of the time. */
+#define MEAN_US 1000.0
+enum { CUTS = 1000 };
 
 static const char *const ROLE_NAME[FL_ROLES][4] = {
     {"gemm", "conv", "attention", "fused"}, {"copy", "gather", "norm", "scatter"}, {"fill", "reduce", "index", "cast"}};
@@ -187,7 +192,10 @@ static void fl_app_draw(fl_app *a, const fl_app_target *target, fl_random *r) {
     double all = 0;
     for (uint32_t i = 0; i < a->part_count; i++)
         all += a->part[i].part_s;
-    a->cycles = (uint32_t)fmax(1, round(SECONDS / all));
+    if (round(SECONDS / all) > 1) /* parts that take turns */
+        for (uint32_t i = 0; i < a->part_count; i++)
+            a->part[i].part_s = fl_app_round(a->part[i].part_s / TURNS);
+    a->cycles = (uint32_t)fmax(1, round(SECONDS / all) * (all < SECONDS / 2 ? TURNS : 1));
 }
 
 /* ---- the published ones ---- */
@@ -287,6 +295,56 @@ static fl_status put_kinds(const fl_app *a, const fl_device *dev, fl_kinds *k, f
     return FL_OK;
 }
 
+/* Launches, and launches times gap weight, of the part and stream of a row. */
+static double launches_of(const fl_app *a, const fl_app_row *row, double *gaps) {
+    double launches = 0;
+    *gaps = 0;
+    for (uint32_t k = 0; k < a->row_count; k++)
+        if (a->row[k].part == row->part && a->row[k].stream == row->stream) {
+            launches += a->row[k].count;
+            *gaps += a->row[k].count * a->row[k].gap_weight;
+        }
+    return launches;
+}
+
+static double length_us(const fl_app *a, const fl_app_row *row) {
+    const fl_app_part *part = &a->part[row->part];
+    double gaps;
+    return 1e6 * launches_of(a, row, &gaps) / part->rate * (1 - part->gap_share) * row->share / row->count;
+}
+
+/* Mean length of a kernel, by time, and the row of the longest ones. What runs once does not count. */
+static double mean_us(const fl_app *a, const fl_app_row **longest) {
+    double busy = 0, lengths = 0, most = 0;
+    for (uint32_t i = 0; i < a->row_count; i++) {
+        const fl_app_row *row = &a->row[i];
+        const fl_app_part *part = &a->part[row->part];
+        const double us = length_us(a, row), time = part->part_s * (1 - part->gap_share) * row->share;
+        if (a->cycles == 1 && a->part_count > 1 && row->part == 0)
+            continue;
+        busy += time;
+        lengths += time * us;
+        *longest = us > most ? row : *longest;
+        most = fmax(most, us);
+    }
+    return busy > 0 ? lengths / busy : 0;
+}
+
+/* Where kernels are longer than MEAN_US on average, by time, the longest ones come twice as often and are half as long,
+ * until they are not. Iterations take as long as before. */
+static void cut_long(fl_app *a) {
+    const fl_app_row *longest = NULL;
+    for (int turn = 0; turn < CUTS && mean_us(a, &longest) > MEAN_US; turn++) {
+        const uint32_t kind = longest->kind, place = longest->part;
+        double gaps;
+        const double before = launches_of(a, longest, &gaps);
+        for (uint32_t i = 0; i < a->row_count; i++) /* on every stream */
+            if (a->row[i].kind == kind && a->row[i].part == place)
+                a->row[i].count *= 2;
+        a->part[place].rate *= launches_of(a, longest, &gaps) / before;
+    }
+}
+
 /* One iteration of a part on a stream takes so long that its kernels come at the part's rate. */
 static fl_status put_rows(const fl_app *a, fl_programs *p, fl_diag *d) {
     const uint32_t program = fl_programs_name(p, a->target.name);
@@ -294,14 +352,9 @@ static fl_status put_rows(const fl_app *a, fl_programs *p, fl_diag *d) {
     for (uint32_t i = 0; !s && i < a->row_count; i++) {
         const fl_app_row *row = &a->row[i];
         const fl_app_part *part = &a->part[row->part];
-        double launches = 0, gaps = 0;
-        for (uint32_t k = 0; k < a->row_count; k++)
-            if (a->row[k].part == row->part && a->row[k].stream == row->stream) {
-                launches += a->row[k].count;
-                gaps += a->row[k].count * a->row[k].gap_weight;
-            }
-        const double iteration_us = 1e6 * launches / part->rate;
-        const double time_us = iteration_us * (1 - part->gap_share) * row->share / row->count;
+        double gaps;
+        const double iteration_us = 1e6 * launches_of(a, row, &gaps) / part->rate;
+        const double time_us = length_us(a, row);
         const double gap_us = iteration_us * part->gap_share * row->gap_weight / gaps;
         fl_program_row out = {.program = program,
                               .kernel = fl_programs_name(p, a->kind[row->kind].name),
@@ -382,6 +435,7 @@ static fl_status add_app(const fl_device *dev, const fl_app_target *given, bool 
     a->hot = hot;
     const fl_model_status m = fl_app_solve(a, dev, r);
     fl_status s = m ? fl_refuse(d, "%s: %s", t.name, fl_model_text(m)) : FL_OK;
+    cut_long(a);
     if (!s)
         s = put_kinds(a, dev, k, d);
     if (!s)
