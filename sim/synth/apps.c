@@ -19,7 +19,7 @@
 /* What no clock decides of an application: its kernels, how long and how many they are, how they alternate. */
 
 #define SECONDS 1500.0
-#define TURNS 20.0 /* parts take turns so many times as often as they are drawn: programs of repeating kernels */
+#define TURNS 20.0 /* parts take turns so many times as often as they are drawn, but for kinds by the hundred */
 /* Mean length of a kernel, by time: of 1 us to 10 ms (text to Fig. 2) the middle by decades is 0.1 ms, and long kernels
  * take most of the time. */
 #define MEAN_US 1000.0
@@ -192,10 +192,11 @@ static void fl_app_draw(fl_app *a, const fl_app_target *target, fl_random *r) {
     double all = 0;
     for (uint32_t i = 0; i < a->part_count; i++)
         all += a->part[i].part_s;
-    if (round(SECONDS / all) > 1) /* parts that take turns */
+    const bool often = round(SECONDS / all) > 1 && !target->kinds; /* parts that take turns */
+    if (often)
         for (uint32_t i = 0; i < a->part_count; i++)
             a->part[i].part_s = fl_app_round(a->part[i].part_s / TURNS);
-    a->cycles = (uint32_t)fmax(1, round(SECONDS / all) * (all < SECONDS / 2 ? TURNS : 1));
+    a->cycles = (uint32_t)fmax(1, round(SECONDS / all) * (often ? TURNS : 1));
 }
 
 /* ---- the published ones ---- */
@@ -331,17 +332,22 @@ static double mean_us(const fl_app *a, const fl_app_row **longest) {
 }
 
 /* Where kernels are longer than MEAN_US on average, by time, the longest ones come twice as often and are half as long,
- * until they are not. Iterations take as long as before. */
+ * until they are not. Iterations take as long as before. Where the number of kinds is published, so are their lengths.
+ */
 static void cut_long(fl_app *a) {
     const fl_app_row *longest = NULL;
-    for (int turn = 0; turn < CUTS && mean_us(a, &longest) > MEAN_US; turn++) {
+    double gaps;
+    for (int turn = 0; !a->target.kinds && turn < CUTS && mean_us(a, &longest) > MEAN_US; turn++) {
         const uint32_t kind = longest->kind, place = longest->part;
-        double gaps;
         const double before = launches_of(a, longest, &gaps);
         for (uint32_t i = 0; i < a->row_count; i++) /* on every stream */
             if (a->row[i].kind == kind && a->row[i].part == place)
                 a->row[i].count *= 2;
         a->part[place].rate *= launches_of(a, longest, &gaps) / before;
+    }
+    for (uint32_t i = 0; i < a->row_count; i++) { /* a part has room for an iteration */
+        fl_app_part *part = &a->part[a->row[i].part];
+        part->rate = fmax(part->rate, launches_of(a, &a->row[i], &gaps) / part->part_s);
     }
 }
 

@@ -236,9 +236,14 @@ static bool is_other_memory(double a, double b) { return fabs(a - b) > 250.5; }
 
 /* How far the best static clocks lie from the target: gears, 100 for another memory clock, up to 20 where that wins by
  * a hair, a gear for each percent by which the loss at 5001 MHz is missed, and what the published loss at a low memory
- * clock is missed by. */
+ * clock is missed by. *score has the least so far, and what cannot be less is not looked at to the end. */
 static fl_model_status miss(const fl_app *a, const fl_device *dev, double base_mhz, double *score) {
     const law l = law_of(a, dev);
+    const double off = 100 * loss_miss(a, dev, &l);
+    if (off >= *score) { /* no better, whatever the clocks are */
+        *score = off;
+        return FL_MODEL_OK;
+    }
     const double limit = (1 + BOUND) * time_of(a, dev, &l, base_mhz, dev->default_mem_mhz);
     double least = DBL_MAX, next = DBL_MAX, sm = 0, mem = 0;
     for (uint32_t m = 0; m < dev->mem_count; m++) {
@@ -263,7 +268,7 @@ static fl_model_status miss(const fl_app *a, const fl_device *dev, double base_m
     }
     *score = fabs(sm - FL_APP_GEAR_MHZ(a->target.gear)) / 15 + (is_other_memory(mem, a->target.mem_mhz) ? 100 : 0) +
              20 * fmax(0, 1 - (next / least - 1) / CLEAR);
-    *score += 100 * loss_miss(a, dev, &l);
+    *score += off;
     if (a->target.loss > 0) {
         const double loss = time_of(a, dev, &l, dev->default_sm_mhz, a->target.loss_mhz) - 1;
         *score += 2 * fmin(10, fabs(log((loss + 0.01) / (a->target.loss + 0.01))));
@@ -284,7 +289,7 @@ fl_model_status fl_app_solve(fl_app *a, const fl_device *dev, fl_random *r) {
     double least = DBL_MAX;
     for (int i = 0; i < TRIES && least > 0.25; i++) {
         const trial t = draw(a, r);
-        double score = 0;
+        double score = least;
         fl_model_status s = apply(a, dev, &t, base_mhz);
         if (!s)
             s = miss(a, dev, base_mhz, &score);
