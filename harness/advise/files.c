@@ -284,7 +284,8 @@ static void source_free(fl_advise_source *f, fl_texts *files) {
     free(files->item);
 }
 
-/* Of one clock, assumptions or other programs say what the next one does: that is a range to know, not to act on. */
+/* A program that was measured at one clock gets a range, not a recommendation: what it does at other clocks follows
+ * from assumptions or from other programs. */
 static void tell_single(fl_advise_subjects *s) {
     const char *name = NULL;
     size_t count = 0;

@@ -307,8 +307,9 @@ static fl_status list(bool json, fl_diag *d) {
     if (!s && json)
         fl_json_print(root, stdout);
     else if (!s)
-        fl_terminal_say(stderr, "note: of those with facts alone nobody knows the power law: a measured table can be "
-                                "replayed, and foldline fit device --facts NAME -o FILE makes a platform");
+        fl_terminal_say(stderr,
+                        "note: the power law of a board with facts alone is not known. A measured table of it can be "
+                        "replayed, and foldline fit device --facts NAME -o FILE makes a platform");
     cJSON_Delete(root);
     fl_place_list_free(name, count);
     return s;

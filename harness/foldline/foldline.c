@@ -117,7 +117,7 @@ static fl_status take_kinds(const foldline_kind *kind, size_t count, double shar
         const foldline_kind *from = &kind[k->count];
         const double other = 1 - pow(pow(from->core, sharpness) + pow(from->memory, sharpness), 1 / sharpness);
         if (!from->name || !(from->core >= 0 && from->memory >= 0 && other >= -1e-9) ||
-            !(from->core_power >= 0 && from->memory_power >= 0))
+            !(from->core_power >= 0 && from->core_power <= 1 && from->memory_power >= 0 && from->memory_power <= 1))
             return fl_refuse(d, "kind %zu: no name, or shares that make no whole, expected shares from 0 to 1",
                              k->count);
         k->kind[k->count] = (fl_kind_load){.name = strdup(from->name),
@@ -289,8 +289,8 @@ foldline_status foldline_run(const foldline_scene *s, const foldline_run_options
     *r = (foldline_result){0};
     if (o->policy && o->own)
         (void)fl_refuse(&d, "a policy by name and one of the caller's, expected one of them");
-    else if (o->every_s < 0 || o->every_s > 1e9)
-        (void)fl_refuse(&d, "every_s is out of range, expected 0 to 1e9");
+    else if (!(o->every_s == 0 || (o->every_s >= 1e-9 && o->every_s <= 1e9)))
+        (void)fl_refuse(&d, "every_s is out of range, expected 0 or 1e-9 to 1e9");
     else if (!o->policy || !fl_spec_open(o->policy, &spec, &d))
         (void)run(s, o, &spec, r, &d);
     fl_spec_free(&spec);

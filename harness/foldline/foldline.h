@@ -73,7 +73,7 @@ struct fl_policy; /* foldline/policies/policy.h: a policy's descriptor, as of a 
 typedef struct foldline_run_options {
     const char *policy;          /* "assure", "fixed:power_limit_w=200"; NULL = the driver's default */
     const struct fl_policy *own; /* a policy of the caller's program, in place of a name; NULL = none */
-    double every_s;              /* spacing of the time line; 0 = none */
+    double every_s;              /* spacing of the time line, 1e-9 s or more; 0 = none */
 } foldline_run_options;
 
 typedef struct foldline_point { /* of one GPU */

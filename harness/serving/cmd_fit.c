@@ -29,9 +29,9 @@
  * each that no layer table has. All else of the host's work runs beside the step before (asynchronous scheduling). */
 #define FL_SERVING_HOST_US 200
 
-/* One exchange of tokens among data-parallel replicas, where nobody measured it. An all-reduce is a reduce-scatter and
- * an all-gather, so dispatch and combine take half of one each: half of the numbers above, which a model of hidden size
- * 5120 gave; the part of a token goes as the hidden size. */
+/* Assumed: the time of one exchange of tokens among data-parallel replicas. An all-reduce consists of a reduce-scatter
+ * and an all-gather. Dispatch and combine are taken as half of it each, which is half of the numbers above. Those were
+ * measured with a model of hidden size 5120. The time of a token is proportional to the hidden size. */
 #define FL_SERVING_EXCHANGE_US 50
 #define FL_SERVING_EXCHANGE_TOKEN_US 0.2
 #define FL_SERVING_REDUCE_HIDDEN 5120

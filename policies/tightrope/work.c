@@ -119,7 +119,7 @@ static void thin_tell(fl_tightrope_work *w) {
 /* Of a bound that fails as rarely as so many standard errors: ln(2 / chance), at least. */
 static double thin_likely(const fl_tightrope_work *w) { return w->sigmas * w->sigmas / 2 + log(2); }
 
-/* What stretches are worth at least, in seconds at the top clock. */
+/* Return the least work that was done without records, in seconds at the top clock. */
 static double thin_credit(const fl_tightrope_work *w) {
     const fl_tightrope_thin *t = &w->thin;
     const double likely = thin_likely(w), on_s = w->elapsed_s - w->before_elapsed_s - t->off_s;

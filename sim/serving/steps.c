@@ -316,7 +316,8 @@ static void admit(fl_batching *b, uint32_t r, const fl_kv_place *place, uint32_t
     add_part(b, r, tokens, true);
 }
 
-/* Whose KV came from elsewhere: the block for its next token is reserved. Returns what is left of the budget. */
+/* Add the requests whose KV was transferred from another server. A block for the next token of each is reserved
+ * already. Return what is left of the budget. */
 static uint32_t compose_landed(fl_batching *b, uint32_t budget) {
     while (b->landed_from < b->landed_count && budget && b->running_count < b->most) {
         const uint32_t r = b->landed[b->landed_from++];

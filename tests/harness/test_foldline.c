@@ -107,7 +107,9 @@ static void test_refusals(void) {
     } runs[] = {{{.policy = "asure"}, "did you mean"},
                 {{.policy = "fixed:sm_mhz=901"}, "not on the SM ladder"},
                 {{.policy = "assure:theta=x"}, "is not a number"},
-                {{.policy = "assure", .every_s = -1}, "expected 0 to 1e9"}};
+                {{.policy = "assure", .every_s = -1}, "expected 0 or 1e-9 to 1e9"},
+                {{.policy = "assure", .every_s = 1e-12}, "expected 0 or 1e-9 to 1e9"},
+                {{.policy = "assure", .every_s = NAN}, "expected 0 or 1e-9 to 1e9"}};
     foldline_scene *s = open_sample();
     for (size_t i = 0; i < FL_COUNT(runs); i++) {
         foldline_result r;
@@ -120,6 +122,13 @@ static void test_refusals(void) {
     const foldline_kernel bad = {"gemm", 5, 4, 0, 0};
     const foldline_options o = {.platform = "generic", .assume = "compute"};
     CU_ASSERT(foldline_open_kernels(&bad, 1, 1500, 1000, NULL, 0, &o, &s, NULL) == FOLDLINE_BAD_INPUT && s == NULL);
+    CU_ASSERT(foldline_open_kernels(NULL, 0, 1500, 1000, NULL, 0, &o, &s, NULL) == FOLDLINE_BAD_INPUT && s == NULL);
+    const foldline_kernel good = {"gemm", 4, 5, 0, 0};
+    static const foldline_kind kinds[] = {
+        {"gemm", .core = NAN}, {"gemm", .core = 1.1}, {"gemm", .core = 0.5, .core_power = 1.1}, {NULL, .core = 0.5}};
+    for (size_t i = 0; i < FL_COUNT(kinds); i++)
+        CU_ASSERT(foldline_open_kernels(&good, 1, 1500, 1000, &kinds[i], 1, &o, &s, NULL) == FOLDLINE_BAD_INPUT &&
+                  s == NULL);
 }
 
 FL_SUITE("foldline", {"file", test_file}, {"arrays", test_arrays}, {"own", test_own}, {"refusals", test_refusals})

@@ -130,7 +130,7 @@ static void test_clock(void) {
 }
 
 /* A program of d = 0.8 and b = 0.6 whose board holds its limits exactly: P = L below 200 W, T by the clock that has
- * this power. Two runs and three give the others; rows that the board does not hold are told. */
+ * this power. Two runs and three give the others; rows whose limit the board does not hold are counted. */
 static void test_law(void) {
     fl_cap_cell all[9], three[3];
     for (size_t i = 0; i < 9; i++) {

@@ -1,8 +1,8 @@
 /* Requests to servers of language models in JSON: Mooncake's traces, and the results of vLLM's benchmark.
  *
  * Mooncake: github.com/kvcache-ai/Mooncake, FAST25-release/traces and its README (2026-08): an object a line with
- * timestamp (ms), input_length, output_length (tokens) and hash_ids, the ids of the blocks of 512 tokens of the prompt,
- * each of which stands for all tokens up to it. vLLM: github.com/vllm-project/vllm, vllm/benchmarks/serve.py (0.8 to
+ * timestamp (ms), input_length, output_length (tokens) and hash_ids. An id names a block of 512 tokens of the prompt
+ * together with all tokens before it. vLLM: github.com/vllm-project/vllm, vllm/benchmarks/serve.py (0.8 to
  * 0.25, 2026), `vllm bench serve --save-result --save-detailed`: lists with an entry per request: input_lens,
  * output_lens, ttfts and itls (s), start_times (s of some clock; newer), errors (a text; empty: none). Without
  * --save-detailed the lists are not there. --append-result writes several objects. */
