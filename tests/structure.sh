@@ -6,6 +6,7 @@
 #   - With BUILD, a file takes symbols of its own module and of the modules in its row alone, a public header declares
 #     what its own module defines, and no files use each other in a circle.
 #   - No headers include each other in a circle. A row holds no module that is not used.
+#   - The version of CMakeLists.txt is that of every other file that states it.
 #   - The top folder holds the folders and files named here. Libraries neither exit nor print.
 #   tests/structure.sh [BUILD [FOLDER]]    BUILD: a folder in which all is built; FOLDER: the tree to look at (this one)
 set -u
@@ -223,6 +224,18 @@ for entry in ${kept:-$(ls)}; do
   echo "$entry: does not belong into the top folder" >&2
   bad=1
 done
+
+version=$(sed -nE 's/^project\(foldline VERSION ([0-9.]+) .*/\1/p' CMakeLists.txt) major=${version%%.*}
+stated() { # FILE TEXT: a line of FILE begins with TEXT
+  grep -qF -e "$2" <(sed 's/^/^/' "$1") && return
+  echo "$1: has no line that begins with '${2#^}', as CMakeLists.txt has version $version" >&2
+  bad=1
+}
+stated CITATION.cff "^version: $version"
+stated NEWS.md "^## $version ("
+stated debian/changelog "^foldline ($version-"
+stated debian/control "^Package: libfoldline$major"
+[ -e "debian/libfoldline$major.install" ] || { echo "debian/libfoldline$major.install: missing" >&2; bad=1; }
 
 rows=$(grep -rnE '\b(exit|abort|printf|puts|perror)[[:space:]]*\(' models traces policies sim --include='*.c')
 if [ -n "$rows" ]; then

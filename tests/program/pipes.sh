@@ -233,7 +233,9 @@ refuse "a torn one" 2 'torn.csv:3:1: row has 1 fields' "$f" show torn.csv
 # --- which foldline this is
 succeed "--version" '^foldline [0-9.]+( \([0-9a-f]{12}\+?\))?$' "$f" --version
 check "-V is the same" [ "$("$f" -V)" = "$("$f" --version)" ]
-check "in one line" [ "$("$f" -V | wc -l)" = 1 ]
+for part in sqlite3 yajl zlib expat; do
+  check "--version says whether it has $part" grep -qE "^parts: .*\\b$part (yes|no)\\b" <("$f" -V)
+done
 if git -C "$root" rev-parse HEAD >head 2>/dev/null; then
   check "with the commit of the repository" grep -qF "$(head -c 12 head)" <("$f" -V)
 fi

@@ -271,6 +271,6 @@ void fl_ticker_clear(void);
 extern volatile sig_atomic_t fl_ticker_shown; /* for a signal handler: a line is visible */
 #define FL_TICKER_AWAY "\r\033[K"             /* the sequence that removes it */
 
-/* Print "foldline 0.1.0 (1a2b3c4d5e6f)": the version, and the commit if the build saw a repository. A "+" after the
- * commit means that files had changed since. */
+/* Print the version, and the commit if the build saw a repository: "foldline 1.0.0 (1a2b3c4d5e6f)". A "+" after the
+ * commit means that files had changed since. A second line names the optional libraries of the build. */
 void fl_version_print(FILE *out);

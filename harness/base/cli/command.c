@@ -141,6 +141,7 @@ char *fl_cell_text(double value, char *buf) {
 void fl_version_print(FILE *out) {
     const char *commit = FL_COMMIT;
     fprintf(out, "foldline %s%s%s%s\n", FL_VERSION, *commit ? " (" : "", commit, *commit ? ")" : "");
+    fprintf(out, "parts: %s; loaded where installed: NVML, CUPTI, Level Zero, ROCm SMI, gnuplot\n", FL_PARTS);
 }
 
 /* ---- begin and end of a command ---- */
