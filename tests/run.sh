@@ -112,7 +112,7 @@ part() { # NAME COMMAND...: runs it, its output in $night/NAME.log; a line that 
 
 long_tests() {
   FL_NIGHTLY=1 FL_TRIALS=1000 FL_BOARDS=all FL_GATE_RUNS=100 FL_DAEMON_LOGS=120 FL_ALLOCATIONS=2000 FL_WORKLOADS=2000 FL_PATHS=300 FL_EXAMPLES=all FL_RUNS=100 \
-    FL_LOAD=2 run_tests
+    FL_LOAD=2 FL_FORMATS=2000 run_tests
 }
 
 part tests long_tests

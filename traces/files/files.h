@@ -1,9 +1,10 @@
 /* The canonical files of kernels, kinds, programs, telemetry and decisions; and what can be done to a kernel trace by
  * itself: activity of devices, lanes that overlap, sorting.
  *
- * Each file has a _read and a _write. A reader fills its struct (traces/io/records.h) or leaves it zeroed, and refuses
- * with file, line and column. A writer uses a temporary file and a rename. The caller frees structs by their _free.
- * Sweeps are in traces/import, files of pipelines and servers in modules of their own. */
+ * harness/manual/formats specifies each file. Each has a _read and a _write. A reader fills its struct
+ * (traces/io/records.h) or leaves it zeroed, and refuses with file, line and column. A writer uses a temporary file and
+ * a rename. The caller frees structs by their _free. Sweeps are in traces/import, files of pipelines and servers in
+ * modules of their own. */
 #pragma once
 
 #include "traces/io/io.h"
@@ -17,10 +18,6 @@
  *
  * Workloads in the form in which authors publish them, as kinds of kernels, times and counts, not as
  * one row for each launch. sim/workload/workload.h makes kernel traces from them.
- *
- * The head is "# foldline-programs 1"; its keys are sm_mhz, mem_mhz, cpu_mhz (clocks at which the times hold), kinds
- * (file), source. Columns: program,part,part_s,kernel,count,time_us,time_cv,gap_us,gap_cv; optional:
- * stream,grid_x,block_x,cycles.
  *
  * The parts of a program run one after the other, each for about part_s seconds. The whole sequence runs `cycles` times
  * (for parts that alternate). The rows of a part are one iteration, in order, which repeats until the part's time is
@@ -120,21 +117,12 @@ void fl_activity_free(fl_activity *a);
 
 /* ---- target files ----
  *
- * The power that the GPUs of a node are to draw together, as a grid operator or a budget asks.
- *
- * The head, which may be missing, is "# foldline-target 1"; its key is source. Columns: t_ns, ascending from 0 on, and
- * watts from 0 on. Each row holds until the next one, and the last one to the end. Before the first row there is no
- * target. */
+ * The power that the GPUs of a node are to draw together, as a grid operator or a budget asks. */
 
 /* Fills *t or leaves it zeroed. */
 fl_status fl_target_read(const char *path, fl_target *t, fl_diag *d);
 
-/* ---- kernel traces and kinds files ----
- *
- * Columns of kernel traces may come in any order. Required:
- * device,process,stream,start_ns,end_ns,name,grid_x,grid_y,grid_z,block_x,block_y,block_z. Optional:
- * launch_ns,host_thread,waits_for (row numbers from 0 joined by '+'),bytes,sm_mhz. Text is UTF-8, with RFC 4180
- * quoting. */
+/* ---- kernel traces and kinds files ---- */
 
 /* Fills *t or leaves it zeroed. Refuses: unknown version or column, torn rows, an empty trace. Rows contradict that end
  * before their start, overlap others of their device, process and stream, start before their launch, or wait for a
@@ -154,8 +142,6 @@ fl_status fl_trace_add_op(fl_kernel_trace *t, const fl_trace_op *op);
 /* The op type that a name means; see fl_op_type. */
 fl_op_type fl_op_type_of(const char *name);
 
-/* Columns: name,tc,tm,tl,sharpness,alpha,beta,sm_demand,sm_mhz,mem_mhz, and optional ones (traces/README.md); head "# foldline-kinds 1". tc, tm, tl >= 0, not
- * all zero. */
 fl_status fl_kinds_read(const char *path, fl_kinds *k, fl_diag *d);
 fl_status fl_kinds_write(const char *path, const fl_kinds *k, fl_diag *d);
 

@@ -60,6 +60,10 @@ static fl_status get_optional(const loader *l, const fl_csv_row *row, size_t col
 /* "none" in fold_mhz: the memory term does not depend on the SM clock, whatever the platform states. */
 static fl_status get_fold(const loader *l, const fl_csv_row *row, fl_kind_load *k, fl_diag *d) {
     const size_t at = l->where[FOLD_MHZ];
+    double slope;
+    for (size_t c = FOLD_LOW; c <= FOLD_HIGH; c++)
+        if (get_optional(l, row, c, HUGE_VAL, &slope, d))
+            return FL_BAD_INPUT;
     if (at == SIZE_MAX || row->field[at].size == 0)
         return FL_OK;
     k->fold_mhz = INFINITY;

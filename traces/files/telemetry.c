@@ -198,6 +198,9 @@ static fl_status read_header(loader *l, const fl_csv_row *row, fl_diag *d) {
     if (!(l->range = calloc(row->count, sizeof *l->range)))
         return fl_no_memory(d, row->file);
     for (size_t i = 2; i < row->count; i++)
+        if (!strcmp(row->field[i].text, FIRST[0]) || !strcmp(row->field[i].text, FIRST[1]))
+            return FL_FIELD_FAIL(d, row, i, "column '%s' is given twice, expected once", row->field[i].text);
+    for (size_t i = 2; i < row->count; i++)
         l->range[i - 2] = fl_signal_range_of(row->field[i].text);
     return fl_columns_names(row, 2, row->count - 2, 0, &l->t.signal, &l->t.signal_count, d);
 }

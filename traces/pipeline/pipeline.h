@@ -4,28 +4,8 @@
  * Each has a _read that fills a struct or leaves it zeroed, and refuses with file, line and column; the caller frees by
  * its _free. Pipelines and plans can be built in memory (_add) and written. sim/pipeline makes workloads of them.
  *
- * Pipeline files: one iteration of pipeline-parallel training, as what each rank does and how long that takes.
- * Head "# foldline-pipeline 1"; keys:
- *   schedule         1f1b, gpipe, interleaved, or list (what each stage does is stated in the file that `order` names)
- *   stages, microbatches                   both from 1
- *   chunks           parts of the model on each rank, of an interleaved schedule; 1 where not stated
- *   data_parallel, tensor_parallel         both 1 where not stated
- *   power_limit_w    the boards' power limit while the rows were measured; where not stated, the board's own
- *   order            of a list: a file beside this one (traces/pipeline/pipeline.h)
- *   source           where the numbers come from
- * Columns: rank,what,sm_mhz,time_s,power_w; optional: chunk.
- *
- * There are stages x tensor_parallel x data_parallel ranks, each one GPU. Rank r is stage r mod stages, and of the
- * tensor-parallel group of its stage member (r / stages) mod tensor_parallel.
- *
- * rank "*" states a row for every rank that has none of its own. what, and what the row has:
- *   forward, backward       sm_mhz, time_s and power_w: one row per clock, at least one; between two a monotone curve
- *   load                    time_s: what the first and last stage take to load a microbatch
- *   load_in_recv            time_s: the same, taken while an activation is received
- *   act, grad               time_s: what a transfer takes from this rank to its neighbour; 0 where not stated
- *   reduce_tied, reduce_data, step         time_s: the end of an iteration; 0 where not stated
- *   blocked                 power_w: of the board while it waits, transfers or loads; must be stated
- */
+ * harness/manual/formats/pipelines.md specifies each file. Rank r is stage r mod stages, and of the tensor-parallel
+ * group of its stage member (r / stages) mod tensor_parallel. */
 #pragma once
 
 #include "traces/io/io.h"
@@ -147,8 +127,7 @@ typedef struct fl_pipeline_order {
     uint32_t stages;
 } fl_pipeline_order;
 
-/* A CSV file without a commented head: stage,index,instruction,microbatch,microbatch2; the index of a stage counts from
- * 0 on. Fills *o for `stages` stages and microbatches below `microbatches`, or leaves it zeroed. It does not check what
+/* Fills *o for `stages` stages and microbatches below `microbatches`, or leaves it zeroed. It does not check what
  * the instructions mean together. */
 fl_status fl_pipeline_order_read(const char *path, uint32_t stages, uint32_t microbatches, fl_pipeline_order *o,
                                  fl_diag *d);
@@ -161,18 +140,7 @@ void fl_pipeline_order_free(fl_pipeline_order *o);
 
 /* ---- plan files ----
  *
- * The SM clock that a plan asks for, for each forward and backward of each rank of a pipeline.
- *
- * Head "# foldline-plan 1" (published plans come without; then they may begin with other comments); keys: pipeline,
- * source. Columns: rank,instruction,first_microbatch,count,sm_mhz; optional: plan,chunk.
- *
- * A row says that a rank runs `instruction` (forward or backward) of the microbatches first_microbatch to
- * first_microbatch + count - 1 at sm_mhz, in whole MHz. The order of rows does not matter; they say nothing of the
- * order in which a rank comes to its instructions, which is the pipeline's. A file may hold several plans, one after
- * the other, by ascending numbers in the column plan; without it the file is one plan, number 0. chunk is the part of
- * the model of an interleaved schedule; 0 where not stated.
- *
- * A rank without rows is left to the driver. A rank with rows must have a clock for each of its instructions. */
+ * The SM clock that a plan asks for, for each forward and backward of each rank of a pipeline. */
 
 typedef struct fl_plan_row {
     uint32_t plan; /* its place among the plans of the file */
@@ -236,15 +204,8 @@ fl_status fl_plans_check_ladder(const fl_plans *plans, size_t place, uint32_t ra
 
 /* ---- measured runs of plans: files with a common beginning ----
  *
- *   BASE.plans.csv         the clocks that each plan asks for (traces/pipeline/pipeline.h)
- *   BASE.measured.csv      plan,rank,iter_time_s,iter_energy_j,plan_time_s,plan_energy_j: of one iteration
- *   BASE.instructions.csv  plan,rank,kind,sm_mhz,count,time_mean_s,time_sd_s: kind forward, backward, load,
- *                          load_in_recv
- *   BASE.caps.csv          may be absent: family,plan,rank,power_limit_w,plan_time_s,plan_energy_j: runs under a power
- *                          limit of each rank, the clocks left to the boards
- *
- * Columns beyond these are left alone, and so are comment lines: the layout is that of the measurements published with
- * Perseus (SOSP '24), as one table per kind. */
+ * BASE.plans.csv, BASE.measured.csv, BASE.instructions.csv and BASE.caps.csv, which may be absent. The layout is that
+ * of the measurements published with Perseus (SOSP 2024). */
 
 typedef struct fl_run_row {
     double time_s, energy_j; /* of the rank; both above 0 */

@@ -4,30 +4,10 @@
  * Each has a _read that fills a struct or leaves it zeroed, with file, line and column in its refusals; the caller
  * frees by its _free. Serving files and request traces can be written too.
  *
- * Serving files: which model on which GPU, the limits of its scheduler, and the law by which its steps take time and
- * load the GPU (models/laws/laws.h).
+ * harness/manual/formats/serving.md specifies each file.
  *
- * Head "# foldline-serving 1" and keys:
- *   model, gpu       texts for people
- *   max_seqs, token_budget, block_tokens
- *                    requests that run at once, tokens of one step, tokens of one KV block; must be stated
- *   tensor_parallel  GPUs that compute each step together (1)
- *   kv_blocks        KV blocks that requests can use (0: not known; the user of the file must state it)
- *   max_model_len    tokens of prompt and output together (0: no limit but the KV cache)
- *   chunked_prefill, prefix_cache, async_scheduling
- *                    yes or no (yes)
- *   fitted           what the law was fitted to
- *   source           where the measurements come from
- * and any other. Columns what,at,kv,value. A row is one of
- *   a number of the law              at and kv empty
- *   by_tokens, by_sequence           a point of a table: at = tokens or sequences; kv empty; value in seconds
- *   by_decodes, by_decodes_beside    a point of a grid: at = decodes; kv = tokens of KV of each; value in seconds
- *   by_chunk                         a point of a grid: at = tokens of a prompt chunk; kv = those before it
- *   by_experts                       a point of a grid: at = tokens; kv = experts that they touch
- *   clock                            a clock at which steps were measured: at and kv empty; value in MHz
  * A server with replicas above 1 is so many engines of tensor_parallel GPUs each, which step together (data parallel).
- * kv_bytes is the KV cache of a token, of all GPUs of a server (0: not known).
- * Points and clocks ascend; those of a grid by `at`, then by `kv`. Numbers without a row have their default. */
+ * kv_bytes is the KV cache of a token, of all GPUs of a server (0: not known). */
 #pragma once
 
 #include "traces/io/io.h"
@@ -39,10 +19,7 @@
 
 /* ---- arrival files ----
  *
- * The times at which requests reach a server, whether or not the server is free (an open loop).
- *
- * The head is "# foldline-arrivals 1"; its key is source. There is one column, t_ns: ascending from 0, at most 26 days.
- * Equal times are requests that arrive together; the server takes them in the order of their rows. */
+ * The times at which requests reach a server, whether or not the server is free (an open loop). */
 
 typedef struct fl_arrivals {
     fl_head head;
@@ -57,11 +34,7 @@ void fl_arrivals_free(fl_arrivals *a);
 /* ---- request traces ----
  *
  * The requests to a server of language models and their times (an open loop: requests come whether or not the server is
- * free).
- *
- * Head "# foldline-requests 1"; keys: source. Columns t_ns,prompt_tokens,output_tokens, and optionally
- * model,class,cached_tokens and the times of a measured run, queued_ns,scheduled_ns,first_token_ns,last_token_ns. Rows
- * ascend in time from 0 on; equal times are requests that arrive together, taken in the order of their rows. */
+ * free). */
 
 #define FL_REQUEST_TOKENS_MOST 16777216       /* in a prompt, or in an output: 2^24 */
 #define FL_REQUESTS_MOST UINT32_C(0x7fffffff) /* rows of a trace */

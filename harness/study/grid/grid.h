@@ -101,10 +101,9 @@ fl_status fl_gate_junit(const char *path, const char *name, const fl_gate_result
 /* The journal: an append-only record of finished jobs. A grid that was killed continues where it stopped; no row is
  * lost or doubled.
  *
- * Text: a first line "# foldline-journal 1 KEY JOBS", then one line for each row of a job:
- *   JOB ROW ROWS CRC TEXT
- * A job counts once all its rows are there. Opening cuts off a half-written last line. The key is a hash of everything
- * that the results depend on (inputs, version, options). A journal with another key is refused. */
+ * harness/manual/formats/logs.md specifies the file. A job counts once all its rows are there. Opening cuts off a
+ * half-written last line. The key is a hash of everything that the results depend on (inputs, version, options). A
+ * journal with another key is refused. */
 
 typedef struct fl_journal fl_journal;
 
