@@ -55,7 +55,7 @@ changed() { # what, sed expression: "holds" counts the lines that come out bette
   [ $? = 1 ] || fail "$1: no gate notices: $(tail -n 1 "$work/err")"
   holds=$(grep -c "  reproduced, BUT RECORDED: " "$work/out")
   fails=$(($(grep -c ", BUT RECORDED: " "$work/out") - holds))
-  regret=$(sed -n 's/^Fig. 3(a): regret after 4,000 steps, EnergyUCB, 518.tealeaf  *1991  *\([0-9]*\).*/\1/p' "$work/out")
+  regret=$(sed -n 's/^Fig. 3(a), 518.tealeaf: regret after 4,000 steps  *1991  *\([0-9]*\).*/\1/p' "$work/out")
   echo "energyucb: $1: $fails claims of EnergyUCB no longer come out, $holds more do; regret $regret for 1991"
 }
 changed "C 2" 's/"energyucb"/"energyucb:cycles=2"/g'

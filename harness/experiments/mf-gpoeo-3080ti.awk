@@ -1,7 +1,7 @@
 # Prepares the sweep that mf-gpoeo-3080ti.json needs: each kernel takes 20 ms at the highest clocks, and the requests of
 # 2100 MHz stand at the 1935 MHz that the board reached. The sweep of the authors' table is read twice:
-#   foldline import aggregated_all_kernels_effective.csv --map 'workload=..,sm_mhz=..,mem_mhz=..,time_s=..,energy_j=..' \
-#     -o kernels.csv
+#   foldline import aggregated_all_kernels_effective.csv \
+#     --map 'workload=NAME,sm_mhz=SM,mem_mhz=MEM,time_s=MS/1000,energy_j=MJ/1000' -o kernels.csv
 #   awk -f harness/experiments/mf-gpoeo-3080ti.awk kernels.csv kernels.csv >rtx3080ti.csv
 BEGIN {
   FS = OFS = ","

@@ -140,7 +140,7 @@ static const char scored[] = LINE("claim one", "%",
                                                                                                             "{\"within"
                                                                                                             "\": "
                                                                                                             "1"
-                                                                                                            "}" RECORDED(NOT_) BECAUSE) "," LINE("claim three", "J", "1000", OURS ", \"block\": \"claim\", \"kind\": \"calibrated\"") "," LINE("detail four", "points of time", "96", OURS) "," LINE("detail five", "%", "92", OURS ", \"gate\": {\"above\": 99}") "," LINE("detail six", "J", "80", OURS ", \"gate\": {\"within\": 1}" RECORDED(CONTRADICTS_) BECAUSE) "," LINE("detail seven", "J", "[90, 110]",
+                                                                                                            "}" RECORDED(NOT_) BECAUSE) "," LINE("claim three of this system, by a long name", "J", "1000", OURS ", \"block\": \"claim\", \"kind\": \"calibrated\"") "," LINE("detail four", "points of time", "96", OURS) "," LINE("detail five", "%", "92", OURS ", \"gate\": {\"above\": 99}") "," LINE("detail six", "J", "80", OURS ", \"gate\": {\"within\": 1}" RECORDED(CONTRADICTS_) BECAUSE) "," LINE("detail seven", "J", "[90, 110]",
                                                                                                                                                                                                                                                                                                                                                                                                                                                                                  OURS) "," LINE("detail eight",
                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                 "J",
                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                 "null", OURS ", \"gate\": {\"above\": 99}") "," LINE("a report",
@@ -191,7 +191,7 @@ static void test_score(void) {
         bool first;
     } says[] = {
         {"a paper\n\nclaims of the system", true},
-        {"claim one ", true},
+        {"claim one, %  ", true},
         {"not reproduced: claim two: why\n", true},
         {"  calibrated\n", true},
         {"score: 7 predictions: reproduced 3, contradicts another number 1, not reproduced 1, without a test 2\n", true},
@@ -209,6 +209,12 @@ static void test_score(void) {
         FL_CHECK(strstr(all, says[i].text) && (strstr(first, says[i].text) != NULL) == says[i].first, "'%s' in\n%s\n%s",
                  says[i].text, first, all);
     FL_CHECK(fl_published_failed(p) == 0, "%zu differ", fl_published_failed(p));
+    free(first);
+    setenv("COLUMNS", "60", 1);
+    first = printed(p, false);
+    FL_CHECK(strstr(first, "  calibrated\nsystem, by a long name, J\n"), "%s", first);
+    for (const char *line = first, *end; (end = strchr(line, '\n')); line = end + 1)
+        FL_CHECK(end - line <= 60, "a line of %td columns in\n%s", end - line, first);
     unsetenv("COLUMNS");
     free(first);
     free(all);

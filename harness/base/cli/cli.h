@@ -168,6 +168,7 @@ typedef struct fl_grid {
     char **term; /* a term and its meaning in turn, for the lines below the table */
     size_t terms, term_room;
     bool texts; /* the last column is left-aligned even with a head */
+    bool folds; /* a table wider than the terminal breaks its first and last columns between words */
     bool lost;  /* memory ran out */
 } fl_grid;
 

@@ -95,22 +95,82 @@ static void print_terms(const fl_grid *g, FILE *out) {
         fl_page_row(&page, (int)longest + 4, g->term[i], g->term[i + 1]);
 }
 
+enum { LAST_LEAST = 18, FIRST_LEAST = 20 }; /* columns that a folded column keeps */
+
+/* Narrow the last column and then the first, so that the table fits the terminal. */
+static void fold_columns(const fl_grid *g, int *width, FILE *out) {
+    const size_t last = g->columns - 1;
+    int over = 2 * (int)last - fl_terminal_width(out);
+    for (size_t c = 0; c <= last; c++)
+        over += width[c];
+    if (over <= 0)
+        return;
+    const int narrow = width[last] < LAST_LEAST ? width[last] : LAST_LEAST;
+    over -= width[last] - narrow;
+    width[last] = narrow;
+    if (over > 0)
+        width[0] = width[0] - over > FIRST_LEAST ? width[0] - over : FIRST_LEAST;
+}
+
+/* Return the bytes of the text's first line: as many words as fit the width, or one word that is longer. */
+static int line_length(const char *text, int width) {
+    int fits = 0;
+    for (int i = 0;; i++)
+        if (!text[i] || text[i] == ' ') {
+            if (fits && i > width)
+                return fits;
+            fits = i;
+            if (!text[i])
+                return fits;
+        }
+}
+
+/* Print one line of a row, and move each cell's text on to what is left of it. Return true if a text is left. */
+static bool print_line(const fl_grid *g, const char **rest, const int *width, size_t left, bool first, FILE *out) {
+    bool more = false;
+    int blanks = 0; /* not printed yet: no line but a row's first ends with blanks */
+    for (size_t c = 0; c < g->columns; c++) {
+        const bool last = c + 1 == g->columns, text = c < left || (last && (g->texts || !*g->cell[c]));
+        const int length = line_length(rest[c], width[c]), fill = width[c] - length > 0 ? width[c] - length : 0;
+        blanks += c ? 2 : 0;
+        if (length || (first && !(last && text))) {
+            fprintf(out, "%*s%.*s", blanks + (text ? 0 : fill), "", length, rest[c]);
+            blanks = text && !last ? fill : 0;
+        } else {
+            blanks += width[c];
+        }
+        if (first && !last) {
+            fprintf(out, "%*s", blanks, "");
+            blanks = 0;
+        }
+        rest[c] += length;
+        rest[c] += *rest[c] == ' ';
+        more |= *rest[c] != 0;
+    }
+    fputc('\n', out);
+    return more;
+}
+
 void fl_grid_print(fl_grid *g, size_t left, FILE *out) {
     const size_t rows = g->lost || !g->columns ? 0 : g->count / g->columns;
-    for (size_t r = 0; r < rows; r++) {
-        for (size_t c = 0; c < g->columns; c++) {
-            const char *cell = g->cell[r * g->columns + c];
-            const bool last = c + 1 == g->columns, text = c < left || (last && (g->texts || !*g->cell[c]));
-            int width = 0;
-            for (size_t k = c; k < g->count; k += g->columns)
-                width = (int)strlen(g->cell[k]) > width ? (int)strlen(g->cell[k]) : width;
-            if (!last || !text || *cell)
-                fprintf(out, "%s%*s", c ? "  " : "", !text ? width : last ? 0 : -width, cell);
-        }
-        fputc('\n', out);
+    int *width = calloc(g->columns + 1, sizeof *width);
+    const char **rest = calloc(g->columns + 1, sizeof *rest);
+    for (size_t i = 0; width && i < rows * g->columns; i++) {
+        int *w = &width[i % g->columns];
+        *w = (int)strlen(g->cell[i]) > *w ? (int)strlen(g->cell[i]) : *w;
     }
-    if (rows)
+    if (width && g->folds && rows)
+        fold_columns(g, width, out);
+    for (size_t r = 0; width && rest && r < rows; r++) {
+        for (size_t c = 0; c < g->columns; c++)
+            rest[c] = g->cell[r * g->columns + c];
+        for (bool first = true; print_line(g, rest, width, left, first, out);)
+            first = false;
+    }
+    if (rows && width && rest)
         print_terms(g, out);
+    free(width);
+    free(rest);
     fl_grid_free(g);
 }
 

@@ -90,13 +90,17 @@ static bool is_given(const published_line *l) { return l->block == GIVEN; }
 static bool is_any(const published_line *l) { return l != NULL; }
 static bool is_surprise(const published_line *l) { return l->block != CLAIM && fl_published_differs(l); }
 
-/* all: what a gate asks for, the distance and the number with free records, too. */
+/* all: what a gate asks for, the distance and the number with free records, too. Otherwise the table is as wide as the
+ * terminal, and the unit stands behind the quantity. */
 static void print_lines(const fl_published *p, const char *title, line_choice *chosen, bool all, FILE *out) {
     const bool spared = all && any_spared(p);
     char text[CELL];
     size_t lines = 0;
-    fl_grid g = {.columns = spared ? 8 : all ? 7 : 5, .texts = true};
-    fl_grid_add(&g, "%s\tunit\tpublished\tours", title);
+    fl_grid g = {.columns = spared ? 8 : all ? 7 : 4, .texts = true, .folds = !all};
+    fl_grid_add(&g, "%s", title);
+    if (all)
+        fl_grid_add(&g, "unit");
+    fl_grid_add(&g, "published\tours");
     if (spared)
         fl_grid_add(&g, "records free");
     if (all)
@@ -107,7 +111,10 @@ static void print_lines(const fl_published *p, const char *title, line_choice *c
         if (!chosen(l))
             continue;
         lines++;
-        fl_grid_add(&g, "%s\t%s", l->quantity, l->unit);
+        if (all)
+            fl_grid_add(&g, "%s\t%s", l->quantity, l->unit);
+        else
+            fl_grid_add(&g, "%s%s%s", l->quantity, *l->unit ? ", " : "", l->unit);
         add_published(&g, l, !all);
         add_number(&g, l->value);
         if (spared)
@@ -121,7 +128,7 @@ static void print_lines(const fl_published *p, const char *title, line_choice *c
         fl_grid_add(&g, "%s", verdict_text(l, !all, text));
     }
     if (lines) {
-        fl_grid_print(&g, 2, out);
+        fl_grid_print(&g, all ? 2 : 1, out);
         fputc('\n', out);
     }
     fl_grid_free(&g);
