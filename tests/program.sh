@@ -455,7 +455,7 @@ refuse "an experiment without its input" 2 'the experiment names no workload' "$
 for e in harness/experiments/*.json; do
   case $e in
   */energyucb.json) continue ;; # tests/energyucb.sh runs it
-  */geepafs-v100.json | */mf-gpoeo-3080ti.json) continue ;; # tests/program/measured.sh
+  */geepafs-v100.json | */geepafs-maxq.json | */mf-gpoeo-3080ti.json) continue ;; # tests/program/measured.sh
   */mf-gpoeo.json | */ladder.json | */energyucb-grid.json | */dynaco-states.json) [ -n "${FL_NIGHTLY:-}" ] || continue ;;& # 5 to 10 s each
   */power-wall.json) input=("$dir/a100.csv") ;;
   */mf-gpoeo-short.json) # 5 s in full

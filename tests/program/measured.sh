@@ -31,6 +31,7 @@ LSTM,1200,133.333,100,88.750,37.500,12
 LSTM,1530,100,150,85.000,50.000,12
 END
 check "geepafs-v100: the authors' two tables become its sweep" diff "$dir/want" "$dir/v100.csv"
+refuse "geepafs-maxq: without a sweep, too" 2 'Needs a measured sweep of the board' "$f" compare $e/geepafs-maxq.json
 refuse "without a sweep it says what it needs" 2 'names no workload.*Needs a measured sweep of the board' \
   "$f" compare $e/geepafs-v100.json
 "$f" compare $e/geepafs-v100.json "$dir/v100.csv" --seeds 1 >"$dir/out" 2>&1
@@ -81,6 +82,7 @@ if [ -n "${FOLDLINE_DATA:-}" ]; then
     '32000 decisions, 0 differ' "$f" verify "$FOLDLINE_DATA/logs/geepafs-v100-maxq-p90.log" --format geepafs \
     --platform v100-163w --policy assure --set theta=0.9
   succeed "geepafs-v100: as published, or as stated" '^score: .* predictions' "$f" compare $e/geepafs-v100.json "$dir/v100.csv"
+  succeed "geepafs-maxq: as logged, or as stated" '^score: 8 predictions' "$f" compare $e/geepafs-maxq.json "$dir/v100.csv"
   succeed "mf-gpoeo-3080ti: as published, or as stated" '^score: .* predictions' "$f" compare $e/mf-gpoeo-3080ti.json "$dir/rtx.csv"
 else
   echo "skipped: the experiments on measured sweeps (set FOLDLINE_DATA)"
