@@ -2,9 +2,10 @@
 # Installs missing packages, builds twice, runs the tests. Ends with the time of each part and ctest's summary.
 #   tests/run.sh            what CI runs: the suites with sanitizers, and the scripts on a program without
 #   tests/run.sh --loaded   the same on one core, beside two busy loops: a test that depends on time fails here
-#   tests/run.sh --nightly  everything, in its long form, the scripts on the program with sanitizers; then the long experiments
-#                           with their gates, mutants and the fuzzers. A part that fails stops no other part. FL_PARTS='a|b': only
-#                           these parts, of tests, quickstart, the experiments by name, mutants, memory, scaling, fuzz
+#   tests/run.sh --nightly  every test in its long form; the scripts on the program with sanitizers; the long experiments with
+#                           their gates; a few mutants; the fuzzers for seconds each. A part that fails stops no other part.
+#                           FL_PARTS='a|b': only these parts, of tests, sanitized, quickstart, the experiments by name,
+#                           mutants, memory, scaling, fuzz
 #   tests/run.sh --fuzz     the fuzzers alone: each with as many inputs as tests/fuzz/fuzzers.txt says (or for FL_FUZZ_SECONDS
 #                           seconds each), as many at once as there are processors; needs clang. An input that breaks one is
 #                           left in build-fuzz/found. FL_FUZZ_ONLY='a|b': only these
@@ -87,9 +88,9 @@ run_tests() {
   return $status
 }
 
-make_build suites "$build" suites "-Og -g1" -DFL_SANITIZE=ON -DFL_SCRIPT_BUILD="$([ "${1-}" = --nightly ] && echo "$build" || echo "$plain")"
+make_build suites "$build" suites "-Og -g1" -DFL_SANITIZE=ON -DFL_SCRIPT_BUILD="$plain"
+make_build scripts "$plain" scripts -O1
 if [ "${1-}" != --nightly ]; then
-  make_build scripts "$plain" scripts -O1
   run_tests -LE nightly
   exit
 fi
@@ -115,16 +116,23 @@ long_tests() {
     FL_LOAD=2 FL_FORMATS=2000 run_tests
 }
 
+sanitized_scripts() ( # the scripts once more in their short form, on the program with sanitizers
+  make_build sanitized "$build" suites "-Og -g1" -DFL_SANITIZE=ON -DFL_SCRIPT_BUILD="$build"
+  run_tests -L scripts
+)
+
 part tests long_tests
+part sanitized sanitized_scripts
 part quickstart harness/quickstart.sh
 for e in harness/experiments/*.json; do
   # an experiment that needs measurements from elsewhere says so, and is not run here
   grep -q '"about": "Needs a measured sweep' "$e" || part "$(basename "$e" .json)" build/foldline compare "$e" -o "$night/rows.csv"
 done
-# every one of the 34,000 mutants takes days; 60 of each module group show whether the suites still notice anything
-part mutants tests/mutate.sh --build "$build/mutate" --sample 60 --seed nightly
+# every one of the 34,000 mutants takes days; 20 of each module group show whether the suites still notice anything
+part mutants tests/mutate.sh --build "$build/mutate" --sample 20 --seed nightly
 part memory tests/memory.sh build/foldline
 part scaling tests/scaling.sh build/foldline
-part fuzz "$0" --fuzz
+# with all the inputs of fuzzers.txt it takes hours: tests/run.sh --fuzz
+part fuzz env FL_FUZZ_SECONDS="${FL_FUZZ_SECONDS:-15}" "$0" --fuzz
 [ -z "$red" ] || { echo "nightly: these failed:$red"; exit 1; }
 echo "nightly: every part that was asked for passed"
