@@ -201,8 +201,8 @@ typedef struct fl_plane {
     bool ringed;        /* there are rings */
 } fl_plane;
 
-/* Finds the front: the spots for which no other policy is better in one quantity and no worse in the other. Numbers it
- * where it is longer than `named`. Call it once. */
+/* Finds the front among the policies that hold the bound in every run: the spots for which no other of them is better
+ * in one quantity and no worse in the other. Numbers it where it is longer than `named`. Call it once. */
 void fl_plane_front(fl_plane *m, size_t named);
 /* Computes where the marks stand, and the rings around marks that would be hidden; call it again after each change of
  * the picture's size. */

@@ -104,7 +104,7 @@ void fl_plane_front(fl_plane *m, size_t named) {
     m->front = fl_must(malloc((m->count + 1) * sizeof *m->front));
     size_t n = 0;
     for (size_t i = 0; i < m->count; i++)
-        if (!m->s->item[m->spot[i].item].baseline)
+        if (!m->s->item[m->spot[i].item].baseline && !m->spot[i].hollow)
             at[n++] = (point){wx * m->spot[i].x.mean, wy * m->spot[i].y.mean, i};
     qsort(at, n, sizeof *at, best_first);
     double highest = -HUGE_VAL; /* of the spots that are better in x */
