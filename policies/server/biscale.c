@@ -116,7 +116,8 @@ static const fl_param param_rows[] = {
              "time of a decode step at each clock: base + sequences x sequence_us + KV tokens x kv_us; none: learned"),
     FL_PARAM(params, interval_ms, REAL(0.1, 60000), "ms", "20",
              "time between decisions (assumed: published is a step)"),
-    FL_PARAM(params, margin, REAL(-0.9, 10), "", "-0.05", "margin on the target: 5 % below it, as AFlex states"),
+    FL_PARAM(params, margin, REAL(-0.9, 10), "", "-0.05",
+             "above the target that is allowed; -0.05 aims 5 % below it, as AFlex states"),
     FL_PARAM(params, kv_limit_pct, REAL(1, 1000), "%", "80", "use of the KV cache that calls for the top clock"),
     FL_DRIVE_ROWS_LEARN,
 };

@@ -25,7 +25,9 @@ void fl_drive_clock(const fl_facts *facts, uint32_t server, double mhz, fl_comma
     FL_PARAM(params, clocks_mhz, LIST(1, 100000), "MHz", "",                                                           \
              "clocks to choose from, 15 at most; none: six from half of the top to the top (assumed). The top is "     \
              "always one")
-#define FL_DRIVE_ROW_MARGIN FL_PARAM(params, margin, REAL(-0.9, 10), "", "0", "margin on the targets (assumed)")
+#define FL_DRIVE_ROW_MARGIN                                                                                            \
+    FL_PARAM(params, margin, REAL(-0.9, 10), "", "0",                                                                  \
+             "above the targets that is allowed; -0.05 aims 5 % below them (assumed)")
 #define FL_DRIVE_ROWS_LEARN                                                                                            \
     FL_PARAM(params, settle_ms, REAL(0, 60000), "ms", "100",                                                           \
              "longest wait for the achieved clock to show the one set (assumed)"),                                     \
