@@ -57,7 +57,7 @@ for number in INT TERM; do
 done
 check "its command is whole" grep -q -- "--seeds $seeds .*'.*/a grid.csv'" "$dir/again.sh"
 timeout 250 bash "$dir/again.sh" >"$dir/out" 2>"$dir/err"
-check "from there" grep -qE '^[0-9]+ jobs, [1-9][0-9]* of them from before$' "$dir/out"
+check "from there" grep -qE '^[0-9]+ runs, and the baselines of [0-9]+ workloads?; [1-9][0-9]* of these [0-9]+ from an earlier start$' "$dir/out"
 
 # An error takes the line away first.
 mkfifo "$dir/wrong.json"

@@ -49,11 +49,11 @@ static fl_status copy_provenance(const fl_texts *shards, const char *out, fl_dia
     return s;
 }
 
-static void merge_print_json(size_t shards, size_t jobs, const char *out) {
+static void print_json(const char *first, size_t n, const char *second, size_t m, const char *file) {
     cJSON *root = cJSON_CreateObject();
-    cJSON_AddNumberToObject(root, "shards", (double)shards);
-    cJSON_AddNumberToObject(root, "jobs", (double)jobs);
-    cJSON_AddStringToObject(root, "file", out);
+    cJSON_AddNumberToObject(root, first, (double)n);
+    cJSON_AddNumberToObject(root, second, (double)m);
+    cJSON_AddStringToObject(root, "file", file);
     fl_json_tell(root);
 }
 
@@ -63,7 +63,7 @@ static fl_status merge_all(const fl_texts *shards, const char *out, bool json, f
     if (!s)
         s = copy_provenance(shards, out, d);
     if (!s && json)
-        merge_print_json(shards->count, jobs, out);
+        print_json("shards", shards->count, "jobs", jobs, out);
     else if (!s)
         printf("written: %s\n", out);
     return s;
@@ -85,14 +85,6 @@ static const fl_command_help help = {
     "..,\n"
     "\"to\": .., \"count\": .., \"log\": true}, and \"platforms\" a list. One that names no workload needs a sweep, "
     "programs or a trace as well; its \"about\" says which at its beginning."};
-
-static void grid_print_json(const fl_sweep_result *r) {
-    cJSON *root = cJSON_CreateObject();
-    cJSON_AddNumberToObject(root, "jobs", (double)r->jobs);
-    cJSON_AddNumberToObject(root, "before", (double)r->before);
-    cJSON_AddStringToObject(root, "file", r->path);
-    fl_json_tell(root);
-}
 
 /* An argument as a shell reads it. */
 static void put_argument(const char *text, FILE *out) {
@@ -159,9 +151,10 @@ int fl_cmd_grid(int argc, char **argv) {
     if (s)
         status = fl_command_fail("grid", &d);
     else if (json)
-        grid_print_json(&r);
+        print_json("jobs", r.jobs, "before", r.before, r.path);
     else
-        printf("%zu jobs, %zu of them from before\nwritten: %s\n", r.jobs, r.before, r.path);
+        printf("%zu runs, and the baselines of %zu workload%s; %zu of these %zu from an earlier start\nwritten: %s\n",
+               r.jobs - r.workloads, r.workloads, r.workloads == 1 ? "" : "s", r.before, r.jobs, r.path);
     if (!s)
         fl_path_option_tell(path);
     fl_sweep_result_free(&r);

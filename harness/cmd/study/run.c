@@ -250,6 +250,18 @@ static fl_status tell(const run_options *o, const fl_run_told *told, fl_diag *d)
     return s;
 }
 
+/* Open the policy, and check it and the scene before any file is read. */
+static fl_status open_asked(run_options *o, bool nodes, fl_spec *spec, fl_diag *d) {
+    if (!o->policy)
+        return fl_refuse(d, "no policy given, expected --policy NAME (foldline list policies lists them)");
+    fl_status s = fl_spec_open_set(o->policy, &o->set, spec, d);
+    if (!s)
+        s = fl_scene_sort(&o->scene, &o->traces, d);
+    if (!s)
+        s = fl_scene_check(&o->scene, &o->traces, d);
+    return s ? s : fl_scene_check_policies(&o->scene, spec, 1, nodes, d);
+}
+
 /* Many nodes under one budget. */
 static fl_status run_nodes(run_options *o, const fl_option *option, size_t count, fl_diag *d) {
     fl_spec spec = {0};
@@ -260,14 +272,7 @@ static fl_status run_nodes(run_options *o, const fl_option *option, size_t count
     if (!s && !(o->budget_w > 0))
         s = fl_refuse(d, "no --budget given, expected the power of all nodes in W");
     if (!s)
-        s = o->policy ? fl_spec_open_set(o->policy, &o->set, &spec, d)
-                      : fl_refuse(d, "no policy given, expected --policy NAME (foldline list policies lists them)");
-    if (!s)
-        s = fl_scene_sort(&o->scene, &o->traces, d);
-    if (!s)
-        s = fl_scene_check(&o->scene, &o->traces, d);
-    if (!s)
-        s = fl_scene_check_policies(&o->scene, &spec, 1, true, d);
+        s = open_asked(o, true, &spec, d);
     const fl_nodes_how how = {.scene = &o->scene,
                               .traces = &o->traces,
                               .nodes = o->nodes,
@@ -297,15 +302,7 @@ static fl_status run_and_tell(run_options *o, const fl_option *option, size_t co
     fl_fault *fault = NULL;
     recorder rec = {.o = o};
     fl_run_result r = {0}, standard = {0};
-    fl_status s = o->policy
-                      ? fl_spec_open_set(o->policy, &o->set, &spec, d)
-                      : fl_refuse(d, "no policy given, expected --policy NAME (foldline list policies lists them)");
-    if (!s)
-        s = fl_scene_sort(&o->scene, &o->traces, d);
-    if (!s)
-        s = fl_scene_check(&o->scene, &o->traces, d);
-    if (!s)
-        s = fl_scene_check_policies(&o->scene, &spec, 1, false, d);
+    fl_status s = open_asked(o, false, &spec, d);
     if (s || (s = fl_fault_specs_parse(&o->faults, &fault, d)) ||
         (s = fl_scenes_open(&o->scene, &o->traces, &scenes, d)))
         goto out;

@@ -188,6 +188,7 @@ typedef struct fl_sweep_options {
 typedef struct fl_sweep_result {
     char *path;          /* the written file; owned */
     size_t jobs, before; /* jobs of this shard, and those that an earlier start had finished */
+    size_t workloads;    /* those of the jobs that find the baselines of a workload; each other is one run */
 } fl_sweep_result;
 
 /* Run a grid, or what is left of it. FL_BAD_INPUT: the journal is of another grid, the shard is wrong, or the

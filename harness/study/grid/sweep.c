@@ -152,13 +152,14 @@ static fl_status run_jobs(sweep *w, size_t count, fl_diag *d) {
     return s;
 }
 
-/* Finds the jobs of this shard (*mine) that are not done yet. Returns their number. */
-static size_t choose_jobs(sweep *w, size_t shard, size_t shards, size_t *mine) {
+/* Finds the jobs of this shard that are not done yet, and counts all of them in *r. Returns the number of the former.
+ */
+static size_t choose_jobs(sweep *w, size_t shard, size_t shards, fl_sweep_result *r) {
     size_t count = 0;
-    *mine = 0;
     w->job = fl_must(malloc((w->jobs + 1) * sizeof *w->job));
     for (size_t i = shard; i < w->jobs; i += shards) {
-        ++*mine;
+        r->jobs++;
+        r->workloads += i % (1 + runs_of_scene(w->u)) == 0;
         if (!fl_journal_has(w->journal, i))
             w->job[count++] = i;
     }
@@ -231,7 +232,7 @@ fl_status fl_sweep_run(fl_setup *u, const fl_sweep_options *o, fl_sweep_result *
         journal = fl_must_print("%s.journal", r->path);
     s = fl_journal_open(&w.journal, journal, key, w.jobs, d);
     if (!s) {
-        const size_t count = choose_jobs(&w, shard, shards, &r->jobs);
+        const size_t count = choose_jobs(&w, shard, shards, r);
         r->before = r->jobs - count;
         s = run_jobs(&w, count, d);
     }
