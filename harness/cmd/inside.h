@@ -11,6 +11,7 @@
 
 typedef struct fl_command_row {
     const char *name, *summary; /* a command, or a part of one: "fit policy odpp" */
+    const char *words;          /* what users may call it, with blanks between */
     int (*run)(int argc, char **argv);
 } fl_command_row;
 

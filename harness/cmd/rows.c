@@ -55,6 +55,16 @@ bool fl_command_run(int argc, char **argv, int *status) {
     return found != NULL;
 }
 
+/* The command or part that users call by another name: by a word of its row, or by the name of a part alone. */
+static const char *find_meant(const char *name, const char *command) {
+    for (size_t i = 0; i < fl_command_rows_count; i++) {
+        const fl_command_row *row = &fl_command_rows[i];
+        if (fl_part_of(row, command) ? fl_is_among(name, row->words) : !*command && !strcmp(fl_part_name(row), name))
+            return *command ? fl_part_name(row) : row->name;
+    }
+    return NULL;
+}
+
 fl_status fl_part_unknown(const char *what, const char *name, const char *command, bool topics, fl_diag *d) {
     const char *names[NAMES_ROOM];
     size_t count = 0;
@@ -66,7 +76,9 @@ fl_status fl_part_unknown(const char *what, const char *name, const char *comman
     for (size_t i = 0; i < fl_policies_count; i++)
         if (!strcmp(fl_policies[i]->name, name))
             return fl_refuse(d, "no %s '%s'; it is a policy: foldline list policies %s", what, name, name);
-    return fl_fail_unknown(d, NULL, what, name, names, count);
+    const char *meant = find_meant(name, command);
+    return meant ? fl_refuse(d, "no %s '%s', did you mean '%s'?", what, name, meant)
+                 : fl_fail_unknown(d, NULL, what, name, names, count);
 }
 
 fl_status fl_command_unknown(const char *name, fl_diag *d) { return fl_part_unknown("command", name, "", false, d); }

@@ -7,8 +7,8 @@
 
 #include <stdbool.h>
 
-#define COMMAND_ROW(name, summary) {#name, summary, fl_cmd_##name},
-#define PART_ROW(name, ident, summary) {name, summary, fl_cmd_##ident},
+#define COMMAND_ROW(name, summary, words) {#name, summary, words, fl_cmd_##name},
+#define PART_ROW(name, ident, summary, words) {name, summary, words, fl_cmd_##ident},
 
 static const fl_command_row rows[] = {FL_COMMANDS(COMMAND_ROW) FL_COMMAND_PARTS(PART_ROW)};
 

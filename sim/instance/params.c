@@ -255,9 +255,12 @@ static fl_status unknown(const fl_policy *policy, const fl_setting *s, const cha
     for (uint32_t i = 0; i < policy->param_count; i++)
         names[i] = policy->param[i].name;
     const char *near = fl_nearest(s->name, names, policy->param_count);
+    char all[256] = "";
+    for (size_t i = 0, used = 0; i < policy->param_count && used < sizeof all; i++)
+        used += (size_t)snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : ", expected one of ", names[i]);
     free(names);
     return fl_refuse(d, "policy %s: parameter '%s' (%s): unknown%s%s%s", policy->name, s->name, origin,
-                     near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+                     near ? ", did you mean '" : "", near ? near : all, near ? "'?" : "");
 }
 
 static fl_status apply(void *params, const fl_policy *policy, const fl_setting *s, const char *origin, fl_diag *d) {

@@ -102,6 +102,10 @@ static fl_status unknown_column(const fl_csv_row *header, const fl_map_term *t, 
         candidate[count] = header->field[count].text;
     snprintf(text, sizeof text, "%.*s", (int)(size < 127 ? size : 127), name);
     const char *near = fl_nearest(text, candidate, count);
+    if (!near && column_of(header, t->target, strlen(t->target)) != SIZE_MAX)
+        return fl_fail(d, FL_BAD_INPUT, header->file, header->line, 1,
+                       "no column '%s' for %s, which is a column itself: expected %s=%s", text, t->target, text,
+                       t->target);
     return fl_fail(d, FL_BAD_INPUT, header->file, header->line, 1, "no column '%s' for %s%s%s%s", text, t->target,
                    near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
 }

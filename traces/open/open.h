@@ -181,6 +181,7 @@ typedef enum fl_file_type {
     FL_FILE_ARRIVALS,
     FL_FILE_LOG, /* of decisions */
     FL_FILE_EXPERIMENT,
+    FL_FILE_RESULT, /* of compare or grid */
     FL_FILE_TYPES
 } fl_file_type;
 

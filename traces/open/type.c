@@ -23,6 +23,7 @@ static const struct {
     [FL_FILE_ARRIVALS] = {"arrivals", "foldline-arrivals"},
     [FL_FILE_LOG] = {"a log of decisions", "foldline-decisions"},
     [FL_FILE_EXPERIMENT] = {"an experiment", NULL},
+    [FL_FILE_RESULT] = {"a result", NULL},
 };
 
 const char *fl_file_type_name(fl_file_type type) { return types[type].name; }
@@ -40,7 +41,7 @@ static fl_file_type type_of(const fl_reader *reader) {
 }
 
 fl_status fl_file_type_find(const char *path, fl_file_type *type, fl_diag *d) {
-    static const char KEY[] = "\"foldline_experiment\"";
+    static const char KEY[] = "\"foldline_experiment\"", RESULT[] = "workload,policy,energy_j,";
     char head[FL_HEAD + 1];
     size_t size = 0;
     const fl_reader *reader = NULL;
@@ -55,6 +56,10 @@ fl_status fl_file_type_find(const char *path, fl_file_type *type, fl_diag *d) {
         }
     if (memmem(head, size, KEY, sizeof KEY - 1)) {
         *type = FL_FILE_EXPERIMENT;
+        return FL_OK;
+    }
+    if (size >= sizeof RESULT - 1 && !memcmp(head, RESULT, sizeof RESULT - 1)) {
+        *type = FL_FILE_RESULT;
         return FL_OK;
     }
     s = fl_reader_of(path, head, size, &reader, d);

@@ -67,6 +67,36 @@ static const char *find_owners(const char *name, owners *o) {
     return o->count ? o->text : NULL;
 }
 
+bool fl_is_among(const char *name, const char *names) {
+    const size_t n = strlen(name);
+    for (const char *at = names; n && (at = strstr(at, name)); at += n)
+        if ((at == names || at[-1] == ' ') && (at[n] == ' ' || !at[n]))
+            return true;
+    return false;
+}
+
+/* Names that users of other tools type, and the options that are meant. */
+static const char *const guesses[][2] = {{"o", "output out csv save export"},
+                                         {"policy", "policies grid values param params range"},
+                                         {"platform", "platforms gpu device board hardware"},
+                                         {"bound", "bounds slowdown max-slowdown max-loss limit tolerance"},
+                                         {"threads", "jobs parallel workers"},
+                                         {"fail-if", "threshold max-regression gate"},
+                                         {"bless", "update record baseline"}};
+
+/* The option of the command that is meant, where it is another name of it, or begins like it. NULL: unknown. */
+static const char *find_guessed(const char *name, const fl_option *option, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        const size_t n = strlen(name), m = strlen(option[i].name), least = n < m ? n : m;
+        if (least > 2 && !strncmp(name, option[i].name, least) && n + 1 >= m && n <= m + 1)
+            return option[i].name;
+        for (size_t k = 0; k < sizeof guesses / sizeof *guesses; k++)
+            if (!strcmp(guesses[k][0], option[i].name) && fl_is_among(name, guesses[k][1]))
+                return option[i].name;
+    }
+    return NULL;
+}
+
 /* argument: after its dashes. */
 static fl_status unknown(const char *dash, const char *argument, size_t size, const fl_option *option, size_t count,
                          fl_diag *d) {
@@ -79,14 +109,20 @@ static fl_status unknown(const char *dash, const char *argument, size_t size, co
     names[n++] = "help";
     near = fl_nearest(name, names, n);
     owners o;
-    const char *other = find_owners(name, &o);
+    const char *guessed = find_guessed(name, option, count), *other = find_owners(name, &o);
+    near = guessed ? guessed : near;
     if (other)
-        return fl_refuse(
-            d, "unknown option '%s%s', which is one of: %s%s; %s", dash, name, other, o.count > 4 ? " and others" : "",
-            strcmp(name, "set") ? "see --help" : "here parameters follow the policy: --policy NAME:P=V,Q=W");
+        return fl_refuse(d, "unknown option '%s%s', which is one of: %s%s; %s%s%s%s%s", dash, name, other,
+                         o.count > 4 ? " and others" : "",
+                         strcmp(name, "set") ? "see --help"
+                                             : "here parameters follow the policy: --policy NAME:P=V,Q=W",
+                         guessed ? ", or did you mean '" : "", guessed ? dashes(guessed) : "", guessed ? guessed : "",
+                         guessed ? "'?" : "");
     if (near)
         return fl_refuse(d, "unknown option '%s%s', did you mean '%s%s'?", dash, name, dashes(near), near);
-    return fl_refuse(d, "unknown option '%s%s', see --help", dash, name);
+    return fl_refuse(
+        d, "unknown option '%s%s', see --help%s", dash, name,
+        find_option(option, count, "policy", 6, false) ? "; parameters follow the policy: --policy NAME:P=V" : "");
 }
 
 /* 0.05 or 5%; above 1 only as a percentage. */
@@ -116,18 +152,10 @@ static fl_status number(const fl_option *o, const char *text, double *value, fl_
 
 static bool was_given[OPTIONS_ROOM]; /* by the command line that was parsed last, by index of the option */
 
-static bool is_among(const char *name, const char *names) {
-    const size_t n = strlen(name);
-    for (const char *at = names; (at = strstr(at, name)); at += n)
-        if ((at == names || at[-1] == ' ') && (at[n] == ' ' || !at[n]))
-            return true;
-    return false;
-}
-
 fl_status fl_command_allow(const fl_option *option, size_t count, bool only, const char *names, const char *how,
                            fl_diag *d) {
     for (size_t i = 0; i < count && i < OPTIONS_ROOM; i++)
-        if (was_given[i] && is_among(option[i].name, names) != only)
+        if (was_given[i] && fl_is_among(option[i].name, names) != only)
             return fl_refuse(d, "%s%s has no effect %s, see --help", dashes(option[i].name), option[i].name, how);
     return FL_OK;
 }

@@ -113,6 +113,8 @@ bool fl_same_file(const char *a, const char *b);
 /* Refuse an output among the options that is the file `input` (FL_BAD_INPUT). input: a file that the command reads
  * because another input names it; NULL = none. Parsing the options checks the files that they name themselves. */
 fl_status fl_args_spare(const fl_option *option, size_t count, const char *input, fl_diag *d);
+/* Return true if the name is one of the names, which have blanks between. */
+bool fl_is_among(const char *name, const char *names);
 /* Write the left column of an option's help, "--platform NAME", into buf. */
 void fl_args_left(const fl_option *o, char *buf, size_t size);
 /* Print the rows of the options, by their groups, and --help. */

@@ -11,6 +11,7 @@
 #include "harness/study/trial/trial.h"
 #include "policies/policy.h"
 #include "traces/io/io.h"
+#include "traces/open/open.h"
 
 #include <math.h>
 #include <errno.h>
@@ -245,7 +246,12 @@ static fl_status open_given(regress *g, regress_options *o, fl_diag *d) {
         return fl_refuse(d, "expected one baseline or experiment");
     const char *path = o->rest.item[0];
     cJSON *tree = NULL;
+    fl_file_type type;
+    fl_diag ignored = {0};
     fl_status s = fl_json_read(path, &tree, d);
+    if (s == FL_BAD_INPUT && !fl_file_type_find(path, &type, &ignored) && type == FL_FILE_RESULT)
+        s = fl_fail(d, s, path, 1, 0,
+                    "is a result, expected a baseline: regress EXPERIMENT.json --bless -o BASELINE.json");
     g->is_baseline = !s && cJSON_HasObjectItem(tree, "foldline_baseline");
     cJSON_Delete(tree);
     if (s || (g->is_baseline && (s = fl_gate_read(path, &g->old, d))))

@@ -57,8 +57,8 @@ int fl_cmd_plot(int argc, char **argv) {
         return status;
     fl_diag d = {0};
     const char *const *const inputs = (const char *const *)rest.item + 1;
-    fl_status s = rest.count >= 1 && output ? fl_plot_all(rest.item[0], platform, inputs, rest.count - 1, output, &d)
-                                            : fl_refuse(&d, "expected KIND INPUT.csv -o OUTPUT, see --help");
+    fl_status s = !rest.count ? fl_refuse(&d, "expected KIND INPUT.csv -o OUTPUT, as pareto RESULT.csv -o pareto.svg")
+                              : fl_plot_all(rest.item[0], platform, inputs, rest.count - 1, output, &d);
     return fl_command_close("plot", s, &d, option, FL_COUNT(option), &rest);
 }
 
@@ -112,8 +112,9 @@ int fl_cmd_report(int argc, char **argv) {
                                  .instructions = &instructions,
                                  .no_figures = no_figures,
                                  .bootstrap = {.seed = (uint64_t)seed, .draws = (size_t)draws}};
-    fl_status s = rest.count == 1 && output ? fl_report_read(rest.item[0], &data, &d)
-                                            : fl_refuse(&d, "expected RESULTS.csv -o report.html, see --help");
+    fl_status s = rest.count != 1 ? fl_refuse(&d, "expected RESULTS.csv -o report.html, see --help")
+                  : !output       ? fl_refuse(&d, "no -o FILE given, expected RESULTS.csv -o report.html")
+                                  : fl_report_read(rest.item[0], &data, &d);
     if (!s && no_figures && (timelines.count || instructions.count))
         s = fl_refuse(&d, "%s has no effect with --no-figures, expected it without --no-figures",
                       timelines.count ? "--timeline" : "--instructions");
@@ -195,15 +196,21 @@ static fl_status read_record(const char *path, cJSON **record, fl_diag *d) {
     return s;
 }
 
-static void put_head(const fl_show_table *t, const cJSON *record) {
-    put_line("file", fl_input_name(t->path));
-    if (t->format)
-        put_line("format", t->format);
-    for (size_t i = 0; i < t->head.count; i++)
-        put_line(t->head.entry[i].key, t->head.entry[i].value);
+static void put_head(const char *path, const char *format, const fl_head *head, const cJSON *record) {
+    put_line("file", fl_input_name(path));
+    if (format)
+        put_line("format", format);
+    for (size_t i = 0; i < head->count; i++)
+        put_line(head->entry[i].key, head->entry[i].value);
     if (record)
         put_record(record->child, "");
     putchar('\n');
+}
+
+static void add_head(cJSON *o, const fl_head *head) {
+    cJSON *list = cJSON_AddObjectToObject(o, "head");
+    for (size_t i = 0; i < head->count; i++)
+        cJSON_AddStringToObject(list, head->entry[i].key, head->entry[i].value);
 }
 
 /* ---- what a table is ---- */
@@ -295,9 +302,7 @@ static cJSON *table_json(const fl_show_table *t, const fl_show_look *look, cJSON
     cJSON_AddStringToObject(o, "file", fl_input_name(t->path));
     cJSON_AddStringToObject(o, "type", type_name(t));
     cJSON_AddItemToObject(o, "format", t->format ? cJSON_CreateString(t->format) : cJSON_CreateNull());
-    list = cJSON_AddObjectToObject(o, "head");
-    for (size_t i = 0; i < t->head.count; i++)
-        cJSON_AddStringToObject(list, t->head.entry[i].key, t->head.entry[i].value);
+    add_head(o, &t->head);
     list = cJSON_AddArrayToObject(o, "rows");
     for (size_t i = 0; i < t->shown && (!look->rows || i < look->rows); i++) {
         cJSON *row = fl_json_add_row(list);
@@ -400,7 +405,7 @@ static fl_status show(const char *path, const show_options *o, cJSON *all, fl_di
         record = NULL;
     } else if (!s) {
         if (o->head)
-            put_head(&t, record);
+            put_head(path, t.format, &t.head, record);
         if (!picks(o))
             put_type(&t);
         fl_show_print(&t, &look, stdout);
@@ -425,11 +430,16 @@ static fl_status show_trace(const char *path, const show_options *o, cJSON *all,
     if (!s && *is)
         s = fl_trace_beside(path, &run, d);
     if (!s && *is) {
+        const fl_head *head = run.has_kernels ? &run.kernels.head : &run.telemetry.head;
         cJSON *row = o->json ? fl_json_add_row(all) : NULL;
         if (row) {
             cJSON_AddStringToObject(row, "file", path);
             cJSON_AddStringToObject(row, "format", reader->name);
+            if (o->head)
+                add_head(row, head);
         } else {
+            if (o->head)
+                put_head(path, NULL, head, NULL);
             printf("format      %s: %s\n", reader->name, reader->what);
         }
         s = fl_show_trace(&run, row, d);

@@ -169,7 +169,7 @@ static bool is_other(replay *r, const fl_head *head) {
 
 static fl_status run_replay(replay *r, const replay_options *o, fl_diag *d) {
     if (o->rest.count != 1)
-        return fl_refuse(d, "expected one log, see --help");
+        return fl_refuse(d, "expected one log (the policy that is checked: --policy NAME or FILE.so)");
     r->path = o->rest.item[0];
     fl_status s = read_log(r->path, o->format, &r->log, d);
     if (s)

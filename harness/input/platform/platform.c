@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 /* ---- what a policy may know ---- */
@@ -143,7 +144,10 @@ static fl_status unknown_name(const char *name, fl_diag *d) {
     fl_status s = fl_platform_list(&names, &count, d);
     if (s)
         return s;
-    const char *near = fl_nearest(name, (const char *const *)names, count);
+    const char *near = NULL;
+    for (size_t i = 0; !near && i < count; i++) /* "v100" of v100-163w */
+        near = strncasecmp(names[i], name, strlen(name)) || !*name ? NULL : names[i];
+    near = near ? near : fl_nearest(name, (const char *const *)names, count);
     for (size_t i = 0; i < count && used < sizeof all; i++)
         used += (size_t)snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : "", names[i]);
     if (near)

@@ -113,7 +113,7 @@ static bool stands_in(const char *text, const char *end, const char *name) {
             if (!*b || a >= end || tolower((unsigned char)*a) != tolower((unsigned char)*b))
                 break;
         }
-        if (!*b && a > from && (a >= end || !isalnum((unsigned char)*a)))
+        if (!*b && a > from && (a >= end || !isalnum((unsigned char)*a) || b - name > 6)) /* "powercap" */
             return true;
     }
     return false;
@@ -150,8 +150,11 @@ static fl_status unknown(const char *name, fl_diag *d) {
     free(names);
     if (near)
         snprintf(list, sizeof list, "'%s'", near);
+    if (strchr(name, ',') && !*list)
+        return fl_refuse(d, "unknown policy '%s', expected one policy (for several, repeat --policy)", name);
     return fl_refuse(d, "unknown policy '%s', %s%s%s", name, *list ? "did you mean " : "", list,
-                     *list ? "?" : "expected a built-in or the path of a .so");
+                     *list ? "?"
+                           : "expected a built-in or the path of a .so (foldline list policies lists the former)");
 }
 
 fl_status fl_policy_open(const char *name, const fl_policy **policy, fl_diag *d) {

@@ -240,7 +240,7 @@ fl_status fl_serving_choice_read(const fl_json *root, fl_serving_choice *c, fl_d
     {"scale", "X", FL_OPTION_REAL, &(c).scale, 1e-6, 1e6,                                                              \
      "requests arrive so many times as fast (1)", FL_FOR_SERVING},                                                     \
     {"servers", "N", FL_OPTION_INT, &(c).servers, 1, 1024,                                                             \
-     "so many servers, each with GPUs of its own (1)", FL_FOR_SERVING},                                                \
+     "so many servers, each with GPUs of its own; without a policy all numbers up to it (1)", FL_FOR_SERVING},                                                \
     {"pools", "P+D", FL_OPTION_TEXT, &(c).pools, 0, 0,                                                                 \
      "P servers for prompts and D for outputs instead, such as 4+4 (all do both)", FL_FOR_SERVING},                    \
     {"link", "GB/S,TIME", FL_OPTION_TEXT, &(c).link, 0, 0,                                                             \

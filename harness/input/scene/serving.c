@@ -203,11 +203,15 @@ fl_status fl_serving_choice_check(const fl_serving_choice *c, fl_diag *d) {
                        "has requests, which a server answers, expected a server's file with it (foldline fit serving "
                        "makes one)");
     if (c->server && !c->requests)
-        return fl_fail(d, FL_BAD_INPUT, c->server, 1, 0,
-                       "is a server, expected the requests that it answers with it (foldline-requests)");
+        return fl_fail(
+            d, FL_BAD_INPUT, c->server, 1, 0,
+            "is a server, expected the requests that it answers, a second file (foldline synth requests draws some)");
     for (size_t i = 0; !c->server && i < sizeof part / sizeof *part; i++)
         if (part[i].given)
-            return fl_refuse(d, "%s is of a server and does nothing here, expected a server and requests with it",
+            return fl_refuse(d,
+                             "%s is of a server and does nothing here, expected two files with it: "
+                             "a server (foldline fit "
+                             "serving) and its requests (foldline synth requests)",
                              part[i].name);
     if (c->pools && (c->servers || c->route))
         return fl_refuse(d, "--pools states the servers and has a routing of its own, expected no %s with it",

@@ -1,6 +1,7 @@
 /* Selects, sorts and prints any result as a table. */
 #include "harness/report/data/data.h"
 
+#include "harness/base/cli/cli.h"
 #include "harness/base/work/work.h"
 #include "traces/io/io.h"
 
@@ -208,8 +209,13 @@ static void leave_out(page *p, size_t i) {
     memmove(p->column + i, p->column + i + 1, (--p->columns - i) * sizeof *p->column);
 }
 
+/* Return true if the column is among those that tell the rows of a result apart, beside its first two. */
+static bool tells_rows(const page *p, const column *c) {
+    return fl_is_among(p->t->name[c->index], "seed variant platform draw records");
+}
+
 /* Empty columns carry no information, and a column with one value everywhere takes one line. Where there is no room
- * these are dropped first, then the last ones. The first column stays. */
+ * these are dropped first, then the last ones, but those that tell the rows apart. The first column stays. */
 static void fit(page *p) {
     const size_t width = (size_t)p->look->width;
     for (size_t i = p->columns; i-- > 1 && total(p->column, p->columns) > width;)
@@ -218,8 +224,10 @@ static void fit(page *p) {
     for (size_t i = p->columns; i-- > 1 && total(p->column, p->columns) > width;)
         if (p->rows > 1 && p->column[i].alike)
             leave_out(p, i);
-    while (p->columns > 1 && total(p->column, p->columns) > width)
-        leave_out(p, p->columns - 1);
+    for (int all = 0; all < 2; all++)
+        for (size_t i = p->columns; i-- > 1 && total(p->column, p->columns) > width;)
+            if (all || !tells_rows(p, &p->column[i]))
+                leave_out(p, i);
 }
 
 static void put(const char *text, size_t width, bool right, bool last, FILE *out) {

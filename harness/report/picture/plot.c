@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { PANELS_MOST = 6, TRACE_BINS = 500, OVERLAID = 2, OVERLAID_FILES = 6 };
 static const char *const OVERLAY[OVERLAID] = {"sm_mhz", "power_w"};
@@ -236,8 +237,11 @@ static fl_status check(const char *name, const char *output, const struct kind *
             const size_t at = strlen(all);
             (void)snprintf(all + at, sizeof all - at, "%s%s", i ? ", " : "", fl_plot_kinds[i]);
         }
-        return fl_refuse(d, "unknown plot '%s', expected one of: %s", name, all);
+        return fl_refuse(d, "unknown plot '%s', expected %sone of: %s", name,
+                         access(name, F_OK) ? "" : "first what to draw, ", all);
     }
+    if (!output)
+        return fl_refuse(d, "no -o FILE given, expected the picture to write: -o %s.svg", name);
     static const char *const formats[] = {"svg", "png", "pdf"};
     const size_t length = fl_plain_length(output);
     *format = fl_is_standard(output) ? "svg" : NULL;

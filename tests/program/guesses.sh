@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# What a newcomer types who knows other tools: one message leads to the right command, option, name or value.
+. "$(dirname "$0")/shell.sh"
+
+mix=traces/samples/mix8.csv
+light=harness/experiments/first-light.json
+on=(--platform rtx4070-laptop --no-oracle)
+"$f" compare $mix "${on[@]}" --policy energyucb --seeds 3 -o "$dir/r.csv" >/dev/null 2>&1
+
+# leads COMMAND_LINE => what the one line on standard error says
+while IFS= read -r row; do
+  line=${row%% => *}
+  # shellcheck disable=SC2086 # words
+  refuse "$line" 2 "${row#* => }" "$f" ${line//RESULT/$dir/r.csv}
+done <<END_OF_ROWS
+simulate $mix => 'run'
+oracle $mix => 'compare'
+diff RESULT RESULT => 'compare'
+sweep $light => 'grid'
+merge a b => 'grid'
+resume g.csv => 'grid'
+optimize $mix => 'search'
+ci $light => 'regress'
+recommend x.csv => 'advise'
+calibrate x.csv => 'fit'
+replay d.csv => 'verify'
+check d.csv => 'verify'
+convert x.csv => 'import'
+stats $mix => 'show'
+draw RESULT => 'plot'
+reset => 'restore'
+policies => 'list policies'
+platforms => 'list platforms'
+requests => 'synth requests'
+power-limit => 'fit power-limit'
+list policy => 'policies'
+list platform h100 => 'platforms'
+list gpus => 'platforms'
+fit chip x.csv => 'device'
+fit power_limit x.csv => 'power-limit'
+help formats => 'import'
+compare $mix --server 2 => did you mean '--servers'
+compare $mix --policies assure => did you mean '--policy'
+compare $mix --output x.csv => did you mean '-o'
+compare $mix --csv x.csv => did you mean '-o'
+compare $mix --gpu h200 => did you mean '--platform'
+compare $mix --slowdown 5% => did you mean '--bound'
+compare $mix --theta 0.9 => --policy NAME:P=V
+compare $mix --platform h200 --bound 5 => 0\.05 or 5%
+compare $mix --platform h200 --policy assure,bapm => repeat --policy
+compare $mix --platform v100 --policy assure => did you mean 'v100-1
+compare $mix --platform rtx4070 --policy assure => did you mean 'rtx4070-laptop'
+compare $mix --platform h200 --policy powercap => 'cap-dynamic-min'
+compare $mix --platform h200 --policy geepafs => 'assure'
+run $mix --platform h200 --policy fixed --set sm=1200 => expected one of .*sm_mhz
+run $mix --platform h200 --seeds 5 => one of: compare, grid, search; see --help, or did you mean '--seed'
+compare RESULT RESULT => is a result, .*foldline show
+compare $mix --platform generic --servers 2 --policy assure => fit serving.*synth requests
+regress RESULT => is a result, expected a baseline: regress EXPERIMENT.json --bless
+regress $light --threshold 1% => did you mean '--fail-if'
+verify d.csv mine.so => --policy NAME or FILE.so
+plot RESULT => first what to draw, one of: pareto
+plot pareto RESULT => -o pareto.svg
+report RESULT => -o report.html
+search $mix --policy assure --grid theta=1 => did you mean '--policy'
+END_OF_ROWS
+
+printf 'time,GPU,watts\n0,0,100\n1,0,120\n' >"$dir/own.csv"
+refuse "a map the wrong way round" 2 'expected t=time' "$f" import "$dir/own.csv" --map time=t,watts=power_w -o "$dir/own.out.csv"
+
+# ---- forms that are taken ----
+for form in "compare -h" "help compare"; do
+  # shellcheck disable=SC2086
+  check "$form" cmp <("$f" $form) <("$f" compare --help)
+done
+check "an option behind or before what it belongs to" cmp <("$f" compare $mix "${on[@]}" --policy nvboost --bound 0.05) \
+  <("$f" compare --bound=5% --policy nvboost "${on[@]}" $mix)
+
+# ---- what show shows ----
+succeed "the head of a trace" '^source +foldline synth' "$f" show $mix --head
+check "which its text has only then" sh -c '! "$0" show "$1" | grep -q ^source' "$f" $mix
+check "in the JSON too" test "$("$f" show $mix --head --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["results"][0]["head"]["kinds"])')" = mix8.kinds.csv
+COLUMNS=80 "$f" show "$dir/r.csv" >"$dir/show"
+check "seeds of a result stand in its table" grep -qE '^workload +policy .* seed( |$)' "$dir/show"
+
+# ---- what a grid counts ----
+succeed "runs, and the baselines" '^3 runs, and the baselines of 1 workload; 0 of these 4 from an earlier start$' \
+  "$f" grid $mix "${on[@]}" --policy energyucb --seeds 3 -o "$dir/g.csv"
+
+# ---- a margin on latencies says its sign ----
+for policy in throttllem ecofreq biscale-decode; do
+  succeed "margin of $policy" '^  margin .*-0\.05 aims 5 % below' "$f" list policies $policy
+done
+finish
