@@ -146,10 +146,13 @@ static void window_of(fl_tightrope_work *w, reading *r, int64_t signal, double c
 }
 
 static void say_ledger(const char *what, fl_tightrope_work *w, const fl_tightrope_seen_window *m) {
+    /* One after the other: some of these write what others read, and C does not order the arguments of a call. */
     const double credit = fl_tightrope_credit(w);
+    const int enough = fl_tightrope_enough(w, 0.01), crowded = fl_tightrope_crowded(w),
+              overlap = fl_tightrope_overlap(w);
+    const double busy = w->busy_share, error = fl_tightrope_reference_error(w), now = fl_tightrope_credit_now(w);
     say("%s,%.7g,%.7g,%.7g,%.7g,%.7g,%d,%.7g,%.7g,%.7g,%.7g,%d,%d,%d\n", what, m->length_s, m->slowdown, m->noise,
-        m->power_w, m->power_noise, m->doubtful, credit, fl_tightrope_credit_now(w), fl_tightrope_reference_error(w),
-        w->busy_share, fl_tightrope_overlap(w), fl_tightrope_crowded(w), fl_tightrope_enough(w, 0.01));
+        m->power_w, m->power_noise, m->doubtful, credit, now, error, busy, overlap, crowded, enough);
 }
 
 static void test_ledger(void) {
