@@ -5,7 +5,7 @@
 #   tests/run.sh --nightly  every test in its long form; the scripts on the program with sanitizers; the long experiments with
 #                           their gates; a few mutants; the fuzzers for seconds each. A part that fails stops no other part.
 #                           FL_PARTS='a|b': only these parts, of tests, sanitized, quickstart, the experiments by name,
-#                           mutants, memory, scaling, fuzz
+#                           mutants, memory, scaling, aarch64, fuzz
 #   tests/run.sh --fuzz     the fuzzers alone: each with as many inputs as tests/fuzz/fuzzers.txt says (or for FL_FUZZ_SECONDS
 #                           seconds each), as many at once as there are processors; needs clang. An input that breaks one is
 #                           left in build-fuzz/found. FL_FUZZ_ONLY='a|b': only these
@@ -132,6 +132,7 @@ done
 part mutants tests/mutate.sh --build "$build/mutate" --sample 20 --seed nightly
 part memory tests/memory.sh build/foldline
 part scaling tests/scaling.sh build/foldline
+part aarch64 tests/aarch64.sh "$build/aarch64"
 # with all the inputs of fuzzers.txt it takes hours: tests/run.sh --fuzz
 part fuzz env FL_FUZZ_SECONDS="${FL_FUZZ_SECONDS:-15}" "$0" --fuzz
 [ -z "$red" ] || { echo "nightly: these failed:$red"; exit 1; }
