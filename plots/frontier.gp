@@ -7,7 +7,7 @@ set xlabel "time of an iteration, s"
 set ylabel "energy of an iteration, all ranks, J"
 set ytics y_step format "%g"
 mark(what) = is(what) ? column("x") : NaN
-plot input using (mark("bound")):"y" with linespoints lc rgb tint(0) lw 1 dt (2,3) pt 7 ps 0.3, \
+plot input using (mark("bound")):"y" with linespoints lc rgb tint(0) lw 1 dt (2,3) pt 6 ps 0.2, \
      input using (mark("plan")):"y" with lines lc rgb tint(1) lw 1.4, \
      input using (mark("judged")):"y" with lines lc rgb tint(6) lw 1 dt (7,5), \
      input using (is("bound") ? NaN : column("x")):"y":"point":(rgb(column("colour"))) with points ps 0.8 pt variable lc rgb variable lw 1.4, \

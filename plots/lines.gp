@@ -41,6 +41,7 @@ do for [i = 1:panels] {
          input using (is("cross") ? column("x") : NaN):"y":(rgb(column("colour"))) with points pt 2 ps 1.3 lw 1.6 lc rgb variable, \
          input using (is("point") ? column("x") : NaN):"y":(rgb(column("colour"))) with points pt 7 ps 0.7 lc rgb variable, \
          input using (is("name") ? column("x") : NaN):"y":(written("text")):(rgb(column("colour"))) with labels left offset 0.8,0 textcolor rgb variable, \
+         input using (is("text") ? column("x") : NaN):"y":(written("text")):(rgb(column("colour"))) with labels left textcolor rgb variable, \
          for [k = 1:page] input using (is("tip") ? column("x") : NaN):"y":(written("tip")) with labels hypertext point pt 7 ps 1.2 lc rgb "#ff000000"
     unset label 9001
     unset label 9002

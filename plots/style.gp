@@ -34,6 +34,8 @@ plain(text) = strstrt(text, "%") ? text[1:strstrt(text, "%")] . "%" . plain(text
 if (strlen(title)) set label 9001 title at screen across(20), screen up(26) left font ",16" textcolor rgb "#1b1f24"
 if (strlen(about)) set label 9002 about at screen across(20), screen up(26 + (strlen(title) ? 22 : 0)) left textcolor rgb "#5b6570"
 do for [i = 1:legends] {
-    set label 9100 + i legend_text[i] at screen across(legend_x[i]), screen up(legend_y[i]) left offset 1.3,-0.25 \
-        point pt legend_pt[i] ps 1 lw 1.6 lc rgb tint(legend_lc[i])
+    set label 9100 + i legend_text[i] at screen across(legend_x[i]), screen up(legend_y[i]) left offset 1.3,-0.25
+    if (legend_pt[i] >= 0) {
+        set label 9100 + i point pt legend_pt[i] ps 1 lw 1.6 lc rgb (legend_lc[i] < 0 ? "#a8330a" : tint(legend_lc[i]))
+    }
 }

@@ -54,10 +54,10 @@ static void make_folder(void) {
     "rank,what,chunk,microbatch,start_s,end_s,sm_mhz,power_w\n0,forward,0,0,0,0.1,1000,200\n"                          \
     "0,wait,,,0.1,0.3,1000,90\n1,wait,,,0,0.1,1410,90\n1,backward,0,0,0.1,0.3,1410,290\n"
 #define SERVERS                                                                                                        \
-    "workload,policy,violated,energy_saving_pct,ttft_p99_s,tbt_p99_s,served_rps,energy_per_token_j,saving_static_"     \
-    "pct,offered_rps\n"                                                                                                \
-    "a,baseline:default,0,0,1,0.1,2,0.5,-10,2.01\na,eco,0,9,1.5,0.12,2,0.4,1,2.01\n"                                   \
-    "a [v],eco,1,12,30,0.2,3,0.3,5,4\nmean,eco,1,10,15,0.15,2.5,0.35,1,3\n"
+    "workload,policy,energy_j,slowdown,violated,energy_saving_pct,ttft_p99_s,tbt_p99_s,served_rps,energy_per_token_j," \
+    "saving_static_pct,offered_rps\na,baseline:default,9,0,0,0,1,0.1,2,0.5,-10,2.01\n"                                 \
+    "a,eco,8,0,0,9,1.5,0.12,2,0.4,1,2.01\na "                                                                          \
+    "[v],eco,7,0,1,12,30,0.2,3,0.3,5,4\nmean,eco,7,0,1,10,15,0.15,2.5,0.35,1,3\n"
 #define SERVED                                                                                                         \
     "request,ttft_ns,tpot_ns,tbt_max_ns,e2e_ns,energy_j,energy_per_token_j\n0,100000000,20000000,90000000,900000000,"  \
     "40,2\n1,300000000,,0,300000000,8,8\n"

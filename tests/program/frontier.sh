@@ -62,7 +62,7 @@ assert len(gaps) > 8 and max(gaps) < 0.5, gaps"
 check "no bound for what may not be planned" awk -F, '$1 == "measured" { n++; bad += $5 != "n/a" || $6 != "n/a" } $1 != "measured" && NR > 1 { bad += !($6 >= 0) } END { exit !(n == 15 && !bad) }' "$dir/limit.csv"
 check "a bound for what may" awk -F, '$1 == "measured" { n++; bad += !($6 >= 0) } END { exit !(n == 15 && !bad) }' "$dir/judged.csv"
 check "drawn with both" "$f" plot frontier "$dir/judged.csv" -o "$dir/judged.svg"
-check "executed plans are in it" grep -q 'executed plans, measured' "$dir/judged.svg"
+check "executed plans are in it" grep -q 'measured: executed plans' "$dir/judged.svg"
 
 # ---- what is wrong ----
 refuse "no pipeline" 2 'expected one PIPELINE' "$f" plan

@@ -86,7 +86,7 @@ check "the experiment is what the search found" cmp harness/experiments/ladder.j
   <(tables experiment harness/experiments/ladder.csv $sample pvc-max1550x6 0.05)
 succeed "it runs" 'tightrope' "$f" compare harness/experiments/ladder.json -o "$dir/e.csv"
 check "every run is drawn" "$f" plot workloads "$dir/e.csv" -o "$dir/e.svg"
-check "under its title" grep -q 'workload by workload' "$dir/e.svg"
+check "under its title" grep -q 'of every run' "$dir/e.svg"
 refuse "nothing to draw" 2 'expected the CSV of compare' "$f" plot workloads "$sample" -o "$dir/no.svg"
 
 finish

@@ -15,6 +15,7 @@ policies.py experiment LADDER.csv SWEEP PLATFORM BOUND   the committed experimen
 import csv
 import hashlib
 import json
+import re
 import statistics
 import sys
 
@@ -184,6 +185,10 @@ def ladder(path, out):
     write_rows(out, "|--|--|--|--|--|--|--|--|", lines)
 
 
+def record_of(path):
+    return re.sub(r"\.csv$", "", path) + ".provenance.json"
+
+
 def figure(path, out):
     """One name for each way of tightrope that is shown, these first; looks repeat after 24 names."""
     shown = {"tightrope:bound=0.05": "tightrope", "tightrope:bound=0.05,trust=counters": "tightrope trust=counters",
@@ -195,6 +200,10 @@ def figure(path, out):
         w.writeheader()
         w.writerows(r for r in rows if r["policy"] in shown.values())
         w.writerows(r for r in rows if not r["policy"].startswith(("tightrope", "maxfreq")))  # the reference is at 0
+    with open(record_of(path)) as f:
+        bound = json.load(f)["options"]["bound"]
+    with open(record_of(out), "w") as f:
+        json.dump({"options": {"bound": bound}}, f)
 
 
 def page(path, out, bound):

@@ -234,7 +234,7 @@ fl_interval fl_lead_value(const fl_lead_axis *a, const fl_policy_summary *p);
 /* Four significant digits without an exponent, and without truncating large numbers: 0.05, 5.266, 526600. */
 char *fl_lead_number(double value, char buf[32]);
 
-/* A workload's name without the folder and the ending of its file; into 256 bytes. Returns buf. */
+/* A workload's name without the folder and the endings of its file; into 256 bytes. Returns buf. */
 char *fl_lead_short(const char *workload, char buf[256]);
 
 /* The subject of a picture on one line: the workload or their number, the platform, the variant, the bounds. */

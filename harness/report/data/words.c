@@ -109,8 +109,13 @@ char *fl_lead_number(double value, char buf[32]) {
 
 char *fl_lead_short(const char *workload, char buf[256]) {
     const char *slash = strrchr(workload, '/'), *name = slash && slash[1] ? slash + 1 : workload;
-    const size_t length = strlen(name), ending = length > 4 && !strcmp(name + length - 4, ".csv") ? 4 : 0;
-    snprintf(buf, 256, "%.*s", (int)(length - ending), name);
+    static const char *const ending[] = {".gz", ".csv", ".json", ".sqlite", ".nsys"}; /* in this order, from the end */
+    snprintf(buf, 256, "%s", name);
+    for (size_t i = 0; i < FL_COUNT(ending); i++) {
+        const size_t length = strlen(buf), part = strlen(ending[i]);
+        if (length > part && !strcmp(buf + length - part, ending[i]))
+            buf[length - part] = 0;
+    }
     return buf;
 }
 

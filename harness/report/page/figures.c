@@ -222,13 +222,14 @@ fl_status fl_figure_pareto(fl_figures *g, const fl_summary *s, const fl_looks *l
              s->count, about, lead.y.name, lead.x.name);
     const fl_status st = put_wide(g, fill_pareto, &from, "pareto", alt, &drawn, d);
     if (!st && drawn)
-        caption(g,
-                "%s: %s. %s and left is better. Dotted: the Pareto front, whose policies are named beside it or, where "
-                "they are many, by number%s. Every mark stands at its values; a ring is another at the same place, "
-                "named from the inside out%s.",
-                lead.title, about, lead.y.more ? "Up" : "Down",
-                isfinite(lead.x.bound) ? "; dashed: the bound; hollow, thin ring or boxed: who breaks it in a run" : "",
-                bars(s, from.bars, over));
+        caption(
+            g,
+            "%s: %s. %s and left is better. Dotted: the Pareto front of the policies that hold all bounds; names or "
+            "numbers stand beside the marks, or a legend below%s. Every mark stands at its values; a ring is another "
+            "at the same place, named from the inside out%s.",
+            lead.title, about, lead.y.more ? "Up" : "Down",
+            isfinite(lead.x.bound) ? "; dashed: the bound; hollow, thin ring or boxed: who breaks it in a run" : "",
+            bars(s, from.bars, over));
     return st;
 }
 
@@ -287,7 +288,8 @@ fl_status fl_figure_regret(fl_figures *g, const fl_summary *s, fl_diag *d) {
         begin(g, "", "Bar chart of the regret of each policy; the table has the numbers.");
         st = put(g, &p, "regret", "", d);
         if (!st)
-            caption(g, "What each policy left on the table. *: over the runs that hold the bound; n/a: there is none.");
+            caption(g, "What each policy left on the table. Hatched: a mean over the runs that hold the bound; n/a: no "
+                       "run holds it.");
     }
     fl_picture_close(&p);
     return st;

@@ -52,7 +52,7 @@ static fl_status copy_row(void *user, const fl_csv_row *row, fl_diag *d) {
         return s;
     const char *what = row->field[c->where[WHAT]].text;
     fprintf(c->p->table, "%zu,", c->plan);
-    fl_picture_field(c->p, what);
+    fl_picture_field(c->p->table, what);
     fprintf(c->p->table, ",%g,%.9g,%.9g,%g,%g\n", v[RANK], v[START], v[END], v[MHZ], v[POWER]);
     fl_must_grow(&c->item, &c->room, c->count + 1, sizeof *c->item);
     c->item[c->count++] = (stretch){v[START], v[END], v[POWER]};
@@ -191,20 +191,21 @@ static fl_status on_row(void *user, const fl_csv_row *r, fl_diag *d) {
     return FL_OK;
 }
 
-/* What is drawn of a row, in the script's words. */
+/* What is drawn of a row, in the script's words. Marks of predictions are hollow or crosses; filled ones were measured.
+ */
 typedef struct series {
     const char *what, *kind, *name;
     int x, y, point, colour;
 } series;
 
 static const series all[] = {
-    {"bound", "plan", "no plan has less", TIME, BOUND, 7, 0},
-    {"static", "static", "one clock for all", TIME, ENERGY, 1, 2},
-    {"rank", "rank", "a clock for each rank", TIME, ENERGY, 9, 5},
-    {"default", "default", "the driver's default", TIME, ENERGY, 3, 7},
-    {"plan", "plan", "planned", TIME, ENERGY, 7, 1},
-    {"judged", "plan", "planned, as another fit predicts", JUDGE_TIME, JUDGE_ENERGY, 6, 6},
-    {"measured", "measured", "executed plans, measured", MEASURED_TIME, MEASURED_ENERGY, 5, 3},
+    {"bound", "plan", "predicted: no plan has less", TIME, BOUND, 6, 0},
+    {"static", "static", "predicted: one clock for all", TIME, ENERGY, 1, 2},
+    {"rank", "rank", "predicted: a clock for each rank", TIME, ENERGY, 8, 5},
+    {"default", "default", "predicted: the driver's default", TIME, ENERGY, 3, 4},
+    {"plan", "plan", "predicted: planned", TIME, ENERGY, 6, 1},
+    {"judged", "plan", "predicted by another fit: planned", JUDGE_TIME, JUDGE_ENERGY, 12, 6},
+    {"measured", "measured", "measured: executed plans", MEASURED_TIME, MEASURED_ENERGY, 5, 7},
 };
 enum { SERIES = sizeof all / sizeof *all };
 
@@ -240,7 +241,7 @@ static void put_table(fl_picture *p, const table *t, const double range[4]) {
             fprintf(p->table, "%s,%.17g,%.17g,%d,%d,", all[k].what, x, y, all[k].point, all[k].colour);
             char tip[96];
             snprintf(tip, sizeof tip, "%s: %.5g s, %.6g J", all[k].name, x, y);
-            fl_picture_field(p, tip);
+            fl_picture_field(p->table, tip);
             fputc('\n', p->table);
         }
         fputc('\n', p->table); /* lifts the pen */
@@ -252,7 +253,7 @@ fl_status fl_picture_frontier(fl_picture *p, const char *input, size_t *drawn, f
     table t = {0};
     double range[4], longest = 0;
     size_t entries = 0;
-    const char *slash = strrchr(input, '/');
+    char name[256], about[320];
     fl_status s = fl_csv_read(input, &options, NULL, on_row, &t, d);
     *drawn = 0;
     for (size_t k = 0; !s && k < SERIES; k++)
@@ -263,7 +264,11 @@ fl_status fl_picture_frontier(fl_picture *p, const char *input, size_t *drawn, f
     if (!s && entries) {
         find_range(&t, range);
         fl_picture_plot(p, fl_picture_ticks(p, range[2], range[3]), 24, 420);
-        fl_picture_title(p, "Clocks for a pipeline: energy at each iteration time", slash ? slash + 1 : input);
+        fl_lead_short(input, name);
+        if (fl_name_ends(name, ".frontier"))
+            name[strlen(name) - strlen(".frontier")] = '\0';
+        snprintf(about, sizeof about, "%s; filled: measured, hollow or cross: predicted", name);
+        fl_picture_title(p, "Clocks for a pipeline: energy at each iteration time", about);
         fl_picture_legend(p, entries, longest);
         for (size_t k = 0; k < SERIES; k++)
             if (has(&t, &all[k]))

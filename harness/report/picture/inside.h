@@ -36,7 +36,7 @@ double fl_picture_ticks(fl_picture *p, double y0, double y1);
 void fl_picture_text(fl_picture *p, const char *name, const char *text);
 void fl_picture_number(fl_picture *p, const char *name, double value);
 
-void fl_picture_field(fl_picture *p, const char *text);
+void fl_picture_field(FILE *table, const char *text);
 
 /* The width of a text in pixels, in the size of labels; and a text of at most that many pixels, shortened in the middle
  * where it does not fit, written into 256 bytes. */
@@ -51,6 +51,10 @@ static inline double fl_picture_py(const fl_picture *p, double y) {
     return p->bottom - (y - p->y0) / (p->y1 - p->y0) * (p->bottom - p->top);
 }
 
+static inline double fl_picture_x(const fl_picture *p, double px) {
+    return p->x0 + (px - p->left) / (p->right - p->left) * (p->x1 - p->x0);
+}
+
 static inline double fl_picture_y(const fl_picture *p, double py) {
     return p->y0 + (p->bottom - py) / (p->bottom - p->top) * (p->y1 - p->y0);
 }
@@ -58,7 +62,7 @@ static inline double fl_picture_y(const fl_picture *p, double py) {
 /* pareto: every policy and baseline, with bound, front and violators; intervals of up to FL_BARS_MAX. */
 enum { FL_BARS_MAX = 60 };
 
-/* pareto too: every run of every policy, workload by workload. */
+/* workloads: a row for each policy, with what every run of it saved and how much slower it was. */
 size_t fl_picture_workloads(fl_picture *p, const fl_summary *s, const fl_looks *looks);
 
 /* published: a row for each number of a paper, from the record beside the result. Returns the number of rows. */
@@ -128,6 +132,8 @@ void fl_lines_range(fl_lines *l, double x, double low, double high, int colour);
 void fl_lines_tip(fl_lines *l, double x, double y, const char *text);
 /* The line's name beside its end, at y. */
 void fl_lines_name(fl_lines *l, double y, int colour, const char *text);
+/* A text that begins at a pixel of the picture. */
+void fl_lines_text(fl_lines *l, double px, double py, int colour, const char *text);
 
 /* Extends low to high to include value; NAN does not count. */
 void fl_hold(double *low, double *high, double value);
@@ -166,6 +172,7 @@ typedef struct fl_clutter {
 
 /* width, height: of the picture; boxes outside are found too. */
 void fl_clutter_open(fl_clutter *c, double width, double height);
+void fl_clutter_close(fl_clutter *c); /* accepts a zeroed struct */
 
 void fl_clutter_add(fl_clutter *c, const fl_obstacle *o);
 
@@ -183,7 +190,7 @@ typedef struct fl_spot {
     double size;   /* 1, or larger for a ring around others */
     double thick;  /* thickness of the ring, in the same unit; 0: the mark keeps its shape */
     bool front, hollow;
-    size_t number; /* its number on the front, from the left, where the front is too long for names */
+    size_t number; /* its number in the legend, from the left; 0: none */
 } fl_spot;
 
 typedef struct fl_plane {
@@ -201,9 +208,9 @@ typedef struct fl_plane {
     bool ringed;        /* there are rings */
 } fl_plane;
 
-/* Finds the front among the policies that hold the bound in every run: the spots for which no other of them is better
- * in one quantity and no worse in the other. Numbers it where it is longer than `named`. Call it once. */
-void fl_plane_front(fl_plane *m, size_t named);
+/* Finds the front among the policies that hold the bound in every run: the spots for which no other is better in one
+ * quantity and no worse in the other. Call it once. */
+void fl_plane_front(fl_plane *m);
 /* Computes where the marks stand, and the rings around marks that would be hidden; call it again after each change of
  * the picture's size. */
 void fl_plane_places(fl_plane *m);

@@ -72,10 +72,18 @@ static void put_names(fl_lines *l) {
         char text[256];
         fprintf(p->table, "name,%d,%.17g,%.17g,n/a,n/a,%d,", l->at, l->panel.x1, l->panel.log_y ? pow(10, y) : y,
                 l->end[i].colour);
-        fl_picture_field(l->p, fl_text_fit(l->end[i].text, l->right - 12, text));
+        fl_picture_field(l->p->table, fl_text_fit(l->end[i].text, l->right - 12, text));
         fputs(",\n", p->table);
     }
     l->ends = 0;
+}
+
+void fl_lines_text(fl_lines *l, double px, double py, int colour, const char *text) {
+    const double x = fl_picture_x(l->p, px), y = fl_picture_y(l->p, py);
+    fprintf(l->p->table, "text,%d,%.17g,%.17g,n/a,n/a,%d,", l->at, l->panel.log_x ? pow(10, x) : x,
+            l->panel.log_y ? pow(10, y) : y, colour);
+    fl_picture_field(l->p->table, text);
+    fputs(",\n", l->p->table);
 }
 
 static void indexed(fl_lines *l, const char *name, double value) {
@@ -182,7 +190,7 @@ void fl_lines_tip(fl_lines *l, double x, double y, const char *text) {
     if (!isfinite(x) || !isfinite(y) || (l->panel.log_x && x <= 0) || (l->panel.log_y && y <= 0))
         return;
     fprintf(l->p->table, "tip,%d,%.17g,%.17g,n/a,n/a,0,,", l->at, x, y);
-    fl_picture_field(l->p, text);
+    fl_picture_field(l->p->table, text);
     fputc('\n', l->p->table);
 }
 

@@ -15,6 +15,7 @@ void fl_looks_make(const fl_report_data *r, fl_looks *l) {
     for (size_t p = 0; p < r->policy.count; p++)
         policies += !fl_report_is_baseline(r->policy.item[p]);
     const bool each = policies <= FL_PICTURE_LOOKS;
+    l->by_family = !each;
     size_t *members = fl_must(calloc(r->policy.count + 1, sizeof *members)), baselines = 0; /* of a family so far */
     l->of = fl_must(calloc(r->policy.count + 1, sizeof *l->of));
     l->legend_look = fl_must(calloc(r->policy.count + 1, sizeof *l->legend_look));

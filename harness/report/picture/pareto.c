@@ -1,6 +1,7 @@
 /* Two quantities of every policy against each other. Every mark stands at its values. Of marks that would hide each
  * other, one keeps its shape and the others become rings around it, and one list names them from the inside out. This
- * file places the names, because gnuplot does not know what they would cover. */
+ * file places the names, because gnuplot does not know what they would cover. Where names would cover marks or each
+ * other, a legend below has all of them instead. */
 #include "harness/report/picture/inside.h"
 
 #include "harness/base/work/work.h"
@@ -15,11 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static inline double fl_picture_x(const fl_picture *p, double px) {
-    return p->x0 + (px - p->left) / (p->right - p->left) * (p->x1 - p->x0);
-}
-
 enum { MARK = 6, LIST_MAX = 8, NAMED_MAX = 16, NUMBERED_MAX = 300 };
+enum { COVERS = 120 }; /* the cost of covering a mark, which no name may do */
 
 static void hold_all(const fl_plane *m, bool y, double *low, double *high) {
     *low = HUGE_VAL;
@@ -29,15 +27,38 @@ static void hold_all(const fl_plane *m, bool y, double *low, double *high) {
         fl_hold(low, high, v->mean);
     }
     fl_hold(low, high, y ? m->lead.y.bound : m->lead.x.bound);
-    const double from = *low, to = *high, most = 0.2 * (to - from); /* long intervals are clipped at the edge */
-    for (size_t i = 0; i < m->count; i++) {
+    for (size_t i = 0; m->p->bars && i < m->count; i++) {
         const fl_interval *v = y ? &m->spot[i].y : &m->spot[i].x;
-        fl_hold(low, high, isfinite(v->low) ? fmax(v->low, from - most) : v->mean);
-        fl_hold(low, high, isfinite(v->high) ? fmin(v->high, to + most) : v->mean);
+        fl_hold(low, high, v->low);
+        fl_hold(low, high, v->high);
     }
     const double span = *high - *low, room = span > 0 ? 0.05 * span : fmax(fabs(*high) * 0.1, 0.5);
     *low -= room;
     *high += room;
+}
+
+/* Sets axes that hold every mark with its rings. */
+static void set_range(fl_plane *m) {
+    fl_picture *p = m->p;
+    double x0, x1, y0, y1;
+    hold_all(m, false, &x0, &x1);
+    hold_all(m, true, &y0, &y1);
+    p->left = fl_picture_ticks(p, y0, y1);
+    fl_picture_range(p, x0, x1, y0, y1);
+    fl_plane_places(m);
+    double out[4] = {0}; /* pixels that rings reach beyond the left, right, upper and lower edge */
+    for (size_t i = 0; i < m->count; i++) {
+        const fl_spot *o = &m->spot[i];
+        const double r = MARK * o->size + 2;
+        const double beyond[4] = {p->left - (o->px - r), o->px + r - p->right, p->top - (o->py - r),
+                                  o->py + r - p->bottom};
+        for (size_t k = 0; k < 4; k++)
+            out[k] = fmax(out[k], beyond[k]);
+    }
+    const double across = (x1 - x0) / (p->right - p->left - out[0] - out[1]),
+                 up = (y1 - y0) / (p->bottom - p->top - out[2] - out[3]);
+    fl_picture_range(p, x0 - out[0] * across, x1 + out[1] * across, y0 - out[3] * up, y1 + out[2] * up);
+    fl_plane_places(m);
 }
 
 /* ---- names ---- */
@@ -62,7 +83,8 @@ static void add_obstacles(fl_plane *m) {
     for (size_t i = 0; i < m->count; i++) {
         const fl_spot *o = &m->spot[i];
         const double r = MARK * o->size;
-        fl_clutter_add(&m->clutter, &(fl_obstacle){{o->px - r, o->py - r, o->px + r, o->py + r}, 120, 400, o->place});
+        fl_clutter_add(&m->clutter,
+                       &(fl_obstacle){{o->px - r, o->py - r, o->px + r, o->py + r}, COVERS, 400, o->place});
     }
     for (size_t i = 0; i < m->segments; i++)
         fl_clutter_add(&m->clutter, &(fl_obstacle){m->segment[i], 15, 15, SIZE_MAX});
@@ -127,11 +149,12 @@ static double seek(const fl_plane *m, size_t i, double width, size_t lines, doub
     return least;
 }
 
-/* Draws names beside their mark, one below the other, with a line to the mark where it is far or could be mistaken. */
-static void put_list(fl_plane *m, const size_t *of, size_t lines, bool must) {
+/* Writes names beside their mark, one below the other, with a line to the mark where it is far or could be mistaken.
+ * Returns their cost. */
+static double put_list(fl_plane *m, const size_t *of, size_t lines, double most, FILE *to) {
     const size_t place = m->spot[of[0]].place;
     const fl_spot *o = &m->spot[place];
-    fl_picture *p = m->p;
+    const fl_picture *p = m->p;
     char name[256];
     double width = 0, reach = 0;
     for (size_t k = 0; k < lines; k++)
@@ -139,55 +162,71 @@ static void put_list(fl_plane *m, const size_t *of, size_t lines, bool must) {
     for (size_t i = m->first[place]; i < m->first[place + 1]; i++)
         reach = fmax(reach, MARK * (m->spot[m->member[i]].size - 1));
     fl_box best = {0};
-    const double least = seek(m, of[0], width, lines, reach, must ? HUGE_VAL : 40, &best);
-    if (least == HUGE_VAL || (!must && least > 40))
-        return;
+    const double least = seek(m, of[0], width, lines, reach, most, &best);
+    if (least > most)
+        return least;
     for (size_t k = 0; k < lines; k++) {
-        fprintf(p->table, "name,%.17g,%.17g,n/a,n/a,0,0,", fl_picture_x(p, best.x1 + 1),
+        fprintf(to, "name,%.17g,%.17g,n/a,n/a,0,0,", fl_picture_x(p, best.x1 + 1),
                 fl_picture_y(p, best.y1 + 8 + 14 * (double)k));
-        fl_picture_field(p, name_of(m, &m->spot[of[k]], name));
-        fputs(",1\n", p->table);
+        fl_picture_field(to, name_of(m, &m->spot[of[k]], name));
+        fputs(",1\n", to);
     }
     const double nx = fmax(best.x1, fmin(o->px, best.x2)), ny = fmax(best.y1, fmin(o->py, best.y2)),
                  away = hypot(nx - o->px, ny - o->py);
     if (away > 15 + reach || mistaken(m, o, &best, away - MARK - reach))
-        fprintf(p->table, "leader,%.17g,%.17g,%.17g,%.17g,0,0,,0\n", fl_picture_x(p, o->px), fl_picture_y(p, o->py),
+        fprintf(to, "leader,%.17g,%.17g,%.17g,%.17g,0,0,,0\n", fl_picture_x(p, o->px), fl_picture_y(p, o->py),
                 fl_picture_x(p, nx) - fl_picture_x(p, o->px), fl_picture_y(p, ny) - fl_picture_y(p, o->py));
     fl_clutter_add(&m->clutter, &(fl_obstacle){best, 1000, 1000, SIZE_MAX});
+    return least;
 }
 
-/* The names at one place, from the inside out: policies, then baselines. */
-static void put_place(fl_plane *m, size_t place, bool must) {
+/* The names at one place, from the inside out: policies, then baselines. With numbers in use, only the numbered. */
+static double put_place(fl_plane *m, size_t place, double most, bool numbers, FILE *to) {
     size_t of[LIST_MAX], lines = 0;
-    bool ringed = false;
-    for (size_t i = m->first[place]; i < m->first[place + 1] && !ringed; i++)
-        ringed = m->spot[m->member[i]].thick > 0;
+    double worst = 0;
     for (int baseline = 0; baseline < 2; baseline++)
         for (size_t i = m->first[place]; i < m->first[place + 1]; i++) {
             const size_t k = m->member[i];
-            if (m->s->item[m->spot[k].item].baseline != (baseline != 0) || !(m->spot[k].front || ringed || baseline))
+            if (m->s->item[m->spot[k].item].baseline != (baseline != 0) || (numbers && !m->spot[k].number))
                 continue;
             of[lines++] = k;
             if (lines == LIST_MAX) {
-                put_list(m, of, lines, must);
+                worst = fmax(worst, put_list(m, of, lines, most, to));
                 lines = 0;
             }
         }
-    if (lines)
-        put_list(m, of, lines, must);
+    return lines ? fmax(worst, put_list(m, of, lines, most, to)) : worst;
 }
 
-/* Names every policy of the front and those at the same place; of the other places those that find room. */
-static void put_names(fl_plane *m) {
+/* Names the front first, so that it has the choice of places. Returns the highest cost of a name; one of more than
+ * `most` is not written. */
+static double put_names(fl_plane *m, double most, bool numbers, FILE *to) {
+    double worst = 0;
+    fl_clutter_close(&m->clutter);
     add_obstacles(m);
     for (int front = 1; front >= 0; front--)
         for (size_t place = 0; place < m->count; place++) {
-            bool must = false;
+            bool on_front = false;
             for (size_t i = m->first[place]; i < m->first[place + 1]; i++)
-                must |= m->spot[m->member[i]].front;
-            if (m->first[place] < m->first[place + 1] && must == (front != 0))
-                put_place(m, place, must);
+                on_front |= m->spot[m->member[i]].front;
+            if (m->first[place] < m->first[place + 1] && on_front == (front != 0))
+                worst = fmax(worst, put_place(m, place, most, numbers, to));
         }
+    return worst;
+}
+
+/* Rows with the names beside the marks; NULL where one would cost more than `most`. The caller frees them. */
+static char *names_beside(fl_plane *m, double most, bool numbers) {
+    char *rows = NULL;
+    size_t size = 0;
+    FILE *to = fl_must(open_memstream(&rows, &size));
+    const bool fit = put_names(m, most, numbers, to) <= most;
+    fclose(to);
+    fl_must(rows);
+    if (fit)
+        return rows;
+    free(rows);
+    return NULL;
 }
 
 /* ---- rows ---- */
@@ -219,7 +258,7 @@ static void put_mark(const fl_plane *m, const fl_spot *o) {
     snprintf(tip, sizeof tip, "%s: %s %s%s, %s %s%s%s%s", fl_summary_name(m->s, o->item), m->lead.y.name,
              fl_lead_number(o->y.mean, (char[32]){0}), m->lead.y.unit, m->lead.x.name,
              fl_lead_number(o->x.mean, (char[32]){0}), m->lead.x.unit, o->hollow ? ", breaks the bound" : "", runs);
-    fl_picture_field(m->p, tip);
+    fl_picture_field(m->p->table, tip);
     fprintf(f, ",%g\n", o->size);
     if (point == DISC && o->thick > 0)
         fprintf(f, "paper,%.17g,%.17g,n/a,n/a,%d,%d,,%g\n", o->x.mean, o->y.mean, DISC, PAPER, o->size - o->thick);
@@ -291,13 +330,15 @@ static void put_numbers(fl_plane *m, size_t numbers, double most) {
     }
 }
 
-/* There are more families than looks, so the marks cannot identify them, and the numbers do. */
-static bool told(const fl_plane *m, size_t i, size_t numbers) {
-    return !numbers || m->looks->legend.count <= FL_PICTURE_LOOKS || fl_report_is_baseline(m->looks->legend.item[i]);
+/* Does the legend have entry i? None where names stand beside the marks. Where there are more families than looks, the
+ * marks cannot identify them, and the numbers do. */
+static bool told(const fl_plane *m, size_t i, bool named, size_t numbers) {
+    return !named &&
+           (!numbers || m->looks->legend.count <= FL_PICTURE_LOOKS || fl_report_is_baseline(m->looks->legend.item[i]));
 }
 
-static void put_legend(fl_plane *m) {
-    const size_t numbers = m->fronts <= NAMED_MAX ? 0 : m->fronts < NUMBERED_MAX ? m->fronts : NUMBERED_MAX;
+/* named: names stand beside the marks. numbers: entries of the front, which have numbers beside their marks. */
+static void put_legend(fl_plane *m, bool named, size_t numbers) {
     double longest = 0;
     bool hollow = false, thin = false, boxed = false, partial = false;
     for (size_t i = 0; i < m->count; i++) {
@@ -311,7 +352,7 @@ static void put_legend(fl_plane *m) {
     char name[256];
     const double most = m->p->width - 80;
     for (size_t i = 0; i < m->looks->legend.count; i++) {
-        if (!told(m, i, numbers))
+        if (!told(m, i, named, numbers))
             continue;
         longest = fmax(longest, fl_text_width(fl_text_fit(m->looks->legend.item[i], most, name)));
         count++;
@@ -331,7 +372,7 @@ static void put_legend(fl_plane *m) {
     fl_picture_legend(m->p, count, longest);
     for (size_t i = 0; i < m->looks->legend.count; i++) {
         const bool baseline = fl_report_is_baseline(m->looks->legend.item[i]);
-        if (!told(m, i, numbers))
+        if (!told(m, i, named, numbers))
             continue;
         const fl_look look = m->looks->legend_look[i];
         fl_picture_entry(m->p, fl_text_fit(m->looks->legend.item[i], most, name), look,
@@ -372,20 +413,26 @@ size_t fl_picture_pareto(fl_picture *p, const fl_summary *s, const fl_looks *loo
     p->bars = *intervals && m.count <= FL_BARS_MAX;
     if (p->bars)
         snprintf(about + strlen(about), sizeof about - strlen(about), "; bars: %s", intervals);
-    fl_plane_front(&m, NAMED_MAX);
+    fl_plane_front(&m);
     fl_picture_plot(p, 60, 24, p->width < 600 ? 320 : 400);
-    double x0, x1, y0, y1;
-    hold_all(&m, false, &x0, &x1);
-    hold_all(&m, true, &y0, &y1);
-    fl_picture_range(p, x0, x1, y0, y1);
-    p->left = fl_picture_ticks(p, y0, y1);
-    fl_plane_places(&m);
+    set_range(&m);
+    fputs("what,x,y,dx,dy,point,colour,text,size\n", p->table);
+    put_front(&m);
+    put_marks(&m);
+    char *names = m.count <= NAMED_MAX ? names_beside(&m, COVERS - 1, false) : NULL;
+    const bool named = names;
+    const size_t numbers = named || !looks->by_family ? 0 : m.fronts < NUMBERED_MAX ? m.fronts : NUMBERED_MAX;
+    for (size_t i = 0; i < numbers; i++)
+        m.spot[m.front[i]].number = i + 1;
+    if (numbers)
+        names = names_beside(&m, HUGE_VAL, true);
+    fputs(names ? names : "", p->table);
+    free(names);
     if (m.ringed)
-        snprintf(about + strlen(about), sizeof about - strlen(about),
-                 "; rings: others at the same place, named from the inside out");
+        snprintf(about + strlen(about), sizeof about - strlen(about), "; rings: others at the same place%s",
+                 named ? ", named from the inside out" : "");
     fl_picture_title(p, m.lead.title, about);
-    put_legend(&m);
-    fl_plane_places(&m); /* below the title */
+    put_legend(&m, named, numbers);
     fl_picture_text(p, "x_label", m.lead.x.label);
     fl_picture_text(p, "y_label", m.lead.y.label);
     fl_picture_number(p, "x_bound", m.lead.x.bound);
@@ -393,10 +440,6 @@ size_t fl_picture_pareto(fl_picture *p, const fl_summary *s, const fl_looks *loo
     snprintf(text, sizeof text, "bound %s%s", fl_lead_number(m.lead.x.bound, limit), m.lead.x.unit);
     fl_picture_text(p, "bound_text", text);
     fl_picture_number(p, "many", m.count > FL_BARS_MAX);
-    fputs("what,x,y,dx,dy,point,colour,text,size\n", p->table);
-    put_front(&m);
-    put_marks(&m);
-    put_names(&m);
     fl_plane_close(&m);
     return m.count;
 }

@@ -87,16 +87,16 @@ void fl_picture_number(fl_picture *p, const char *name, double value) {
     fprintf(p->facts, isfinite(value) ? "%s=%.17g\n" : "%s=NaN\n", name, value);
 }
 
-void fl_picture_field(fl_picture *p, const char *text) {
+void fl_picture_field(FILE *table, const char *text) {
     for (; *text; text++)
         if (*text == ',')
-            fputc(FL_PICTURE_COMMA, p->table);
+            fputc(FL_PICTURE_COMMA, table);
         else if (*text == '"')
-            fputc('\'', p->table);
+            fputc('\'', table);
         else if (*text == '\\') /* it would begin a line break or the like; this character only looks the same */
-            fputs("\xe2\x88\x96", p->table);
+            fputs("\xe2\x88\x96", table);
         else
-            fputc((unsigned char)*text < 32 || *text == 127 ? ' ' : *text, p->table);
+            fputc((unsigned char)*text < 32 || *text == 127 ? ' ' : *text, table);
 }
 
 /* ---- layout ---- */

@@ -58,6 +58,7 @@ typedef struct fl_looks {
     fl_look *of; /* by policy */
     fl_names legend;
     fl_look *legend_look;
+    bool by_family;
 } fl_looks;
 
 void fl_looks_make(const fl_report_data *r, fl_looks *l);

@@ -33,8 +33,7 @@ void fl_clutter_open(fl_clutter *c, double width, double height) {
     c->head = fl_must(calloc(c->columns * c->rows, sizeof *c->head));
 }
 
-/* accepts a zeroed struct */
-static void fl_clutter_close(fl_clutter *c) {
+void fl_clutter_close(fl_clutter *c) {
     free(c->item);
     free(c->entry);
     free(c->head);
@@ -98,7 +97,7 @@ static int from_left(const void *a, const void *b, void *user) {
     return x != y ? (x > y) - (x < y) : (i > k) - (i < k);
 }
 
-void fl_plane_front(fl_plane *m, size_t named) {
+void fl_plane_front(fl_plane *m) {
     const double wx = m->lead.x.more ? 1 : -1, wy = m->lead.y.more ? 1 : -1;
     point *at = fl_must(malloc((m->count + 1) * sizeof *at));
     m->front = fl_must(malloc((m->count + 1) * sizeof *m->front));
@@ -118,8 +117,6 @@ void fl_plane_front(fl_plane *m, size_t named) {
     }
     free(at);
     qsort_r(m->front, m->fronts, sizeof *m->front, from_left, m);
-    for (size_t i = 0; m->fronts > named && i < m->fronts; i++)
-        m->spot[m->front[i]].number = i + 1;
 }
 
 /* ---- where marks stand ---- */

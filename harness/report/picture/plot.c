@@ -59,7 +59,7 @@ static const struct kind {
     const char *nothing; /* to say where there is nothing to draw */
 } kinds[] = {
     {"pareto", "pareto", fl_picture_pareto, NULL, NULL, "no policy with an energy saving"},
-    {"workloads", "pareto", fl_picture_workloads, NULL, NULL, "no run with an energy saving"},
+    {"workloads", "workloads", fl_picture_workloads, NULL, NULL, "no run with an energy saving"},
     {"timeline", "lines", NULL, fl_picture_timeline, NULL, "no row of a GPU"},
     {"regret", "regret", regret, NULL, NULL, "no policy beside the baselines"},
     {"regret-curves", "lines", NULL, NULL, NULL, "no step with a regret"},

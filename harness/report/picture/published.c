@@ -74,12 +74,12 @@ size_t fl_picture_published(fl_picture *p, const fl_summary *s) {
         char text[256], tip[512], beside[96];
         snprintf(beside, sizeof beside, "%.4g / %.4g %s", row[i].published, row[i].here, row[i].unit);
         snprintf(tip, sizeof tip, "%s: %s", row[i].quantity, beside);
-        fl_picture_field(p, fl_text_fit(row[i].quantity, p->left - 24, text));
+        fl_picture_field(p->table, fl_text_fit(row[i].quantity, p->left - 24, text));
         fprintf(p->table, ",%.17g,%.17g,%.17g,%d,%d,", x, fmin(x, 100), fmax(x, 100),
                 row[i].comes_out ? POINT_FULL : POINT_HOLLOW, row[i].calibrated ? CALIBRATED : PREDICTED);
-        fl_picture_field(p, tip);
+        fl_picture_field(p->table, tip);
         fputc(',', p->table);
-        fl_picture_field(p, fl_text_fit(beside, 160, text));
+        fl_picture_field(p->table, fl_text_fit(beside, 160, text));
         fputc('\n', p->table);
     }
     fl_picture_number(p, "rows", (double)n);

@@ -2,11 +2,13 @@
  * the load, and how the latencies of one run are distributed. */
 #include "harness/report/picture/inside.h"
 
+#include "harness/base/cli/cli.h"
 #include "harness/base/work/work.h"
 #include "harness/report/data/data.h"
 #include "harness/report/picture/picture.h"
 #include "traces/io/io.h"
 
+#include <cjson/cJSON.h>
 #include <gsl/gsl_sort.h>
 #include <math.h>
 #include <stdbool.h>
@@ -117,59 +119,185 @@ static size_t last_of(const numbers *n, size_t policy, size_t y) {
     return last;
 }
 
-/* ---- energy per token against latency ---- */
+/* ---- what the record beside a result says ---- */
 
-/* From 0, or logarithmic where a server that was overloaded would press all others together. */
-static void latency_axis(const numbers *n, size_t k, fl_panel *panel) {
-    double low, high;
-    extent(n, k, &low, &high);
-    panel->log_x = low > 0 && high > 20 * low;
-    panel->x0 = panel->log_x ? low / 1.2 : 0;
-    panel->x1 = high > 0 ? (panel->log_x ? 1.2 : 1.06) * high : 1;
+enum { TARGETS_MAX = 4 };
+
+typedef struct targets {
+    double seconds[2][TARGETS_MAX]; /* of TTFT, of TBT: the distinct ones */
+    size_t count[2];
+    char about[512]; /* workload, platform and bounds */
+} targets;
+
+static void add_target(targets *t, size_t which, const cJSON *serving, const char *key) {
+    const cJSON *v = cJSON_GetObjectItemCaseSensitive(serving, key);
+    if (!cJSON_IsNumber(v) || !(v->valuedouble > 0) || t->count[which] == TARGETS_MAX)
+        return;
+    for (size_t i = 0; i < t->count[which]; i++)
+        if (t->seconds[which][i] == v->valuedouble)
+            return;
+    t->seconds[which][t->count[which]++] = v->valuedouble;
 }
 
-static void put_marks(fl_lines *l, const numbers *n, size_t x, size_t y) {
-    for (size_t p = 0; p < n->policy.count; p++) {
-        const size_t last = last_of(n, p, y);
-        for (size_t i = 0; i < n->count; i++) {
-            const number_row *r = &n->row[i];
-            char tip[512];
-            if (r->policy != p)
-                continue;
-            fl_lines_point(l, r->violated ? "ring" : "point", r->value[x], r->value[y], NAN, NAN, colour_of(n, p));
-            fl_lines_lift(l);
-            snprintf(tip, sizeof tip, "%.200s: %.4g J/token, %.4g s%s", n->policy.item[p], r->value[y], r->value[x],
-                     r->violated ? ", breaks a bound" : "");
-            fl_lines_tip(l, r->value[x], r->value[y], tip);
+/* Without a record there are no targets. */
+static fl_status read_targets(const char *input, targets *t, fl_diag *d) {
+    fl_report_data data = {0};
+    fl_scope *scope = NULL;
+    size_t scopes = 0;
+    *t = (targets){0};
+    if (fl_is_standard(input)) /* nothing lies beside it, and it cannot be read twice */
+        return FL_OK;
+    fl_status s = fl_report_read(input, &data, d);
+    if (!s)
+        s = fl_report_judge(&data, &(fl_texts){0}, d);
+    if (!s) {
+        const cJSON *workload, *workloads = cJSON_GetObjectItemCaseSensitive(data.provenance, "workloads");
+        cJSON_ArrayForEach(workload, workloads) {
+            const cJSON *serving = cJSON_GetObjectItemCaseSensitive(workload, "serving");
+            add_target(t, 0, serving, "ttft_target_s");
+            add_target(t, 1, serving, "tbt_target_s");
         }
-        if (last != SIZE_MAX)
-            fl_lines_name(l, n->row[last].value[y], colour_of(n, p), n->policy.item[p]);
+        fl_scopes_make(&data, &scope, &scopes);
+        fl_lead_about(&(fl_summary){.scope = scope}, t->about, sizeof t->about);
+        fl_scopes_free(scope, scopes);
     }
+    fl_report_free(&data);
+    return s;
+}
+
+/* ---- energy per token against latency ---- */
+
+/* An axis ends at this many medians, or as many targets if these are longer. */
+#define CUT 4.0
+
+static const char *short_name(const char *policy) {
+    return fl_report_is_baseline(policy) ? policy + sizeof "baseline:" - 1 : policy;
+}
+
+/* Where the axis ends: at all latencies, or, where a server was overloaded, so that those of the others stay apart. The
+ * runs beyond are cut off, and a text at the edge says their latency. */
+static void latency_axis(const numbers *n, size_t k, const targets *t, fl_panel *panel) {
+    double *sorted = fl_must(calloc(n->count + 1, sizeof *sorted)), most = 0, promised = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < n->count; i++)
+        if (isfinite(n->row[i].value[k]))
+            sorted[count++] = n->row[i].value[k];
+    gsl_sort(sorted, 1, count);
+    count += !count; /* without any, one of 0 */
+    for (size_t i = 0; i < t->count[k - 1]; i++)
+        promised = fmax(promised, t->seconds[k - 1][i]);
+    const double cut = CUT * fmax(sorted[(count - 1) / 2], promised);
+    for (size_t i = 0; i < count; i++)
+        most = sorted[i] <= cut ? sorted[i] : most;
+    most = fmax(most, promised);
+    panel->x0 = 0;
+    panel->x1 = most > 0 ? most * (sorted[count - 1] > cut ? 1.5 : 1.08) : 1; /* the texts of runs beyond need room */
+    free(sorted);
+}
+
+/* Write a text where it covers least: beside px, py, or at the right edge near py. */
+static void put_beside(fl_lines *l, fl_clutter *c, double px, double py, bool edge, int colour, const char *text) {
+    const fl_picture *p = l->p;
+    const double width = fl_text_width(text), height = 14;
+    double least = HUGE_VAL;
+    fl_box best = {0};
+    for (int far = 0; far < 8; far++)
+        for (int turn = 0; turn < 8; turn++) {
+            const double angle = turn * M_PI / 4, away = 8 + 8 * far;
+            const double x = edge                ? p->right - width - 2
+                             : cos(angle) > 0.1  ? px + away * cos(angle)
+                             : cos(angle) < -0.1 ? px + away * cos(angle) - width
+                                                 : px - width / 2;
+            const double y = py - away * sin(angle) * (edge ? (far > 0) : 1) - height / 2;
+            const fl_box b = {x, y, x + width, y + height};
+            if (x < p->left + 2 || x + width > p->right || y < p->top || y + height > p->bottom - 1)
+                continue;
+            const double cost = fl_clutter_cost(c, &b, SIZE_MAX - 1, least) + away + (turn ? 1 : 0);
+            if (cost < least) {
+                least = cost;
+                best = b;
+            }
+        }
+    if (least == HUGE_VAL)
+        return;
+    fl_clutter_add(c, &(fl_obstacle){best, 1000, 1000, SIZE_MAX});
+    fl_lines_text(l, best.x1, (best.y1 + best.y2) / 2, colour, text);
+}
+
+static void put_marks(fl_lines *l, const numbers *n, size_t x, size_t y, const targets *t) {
+    const fl_picture *p = l->p;
+    fl_clutter c;
+    char text[512], seconds[32];
+    fl_clutter_open(&c, p->width, p->height);
+    for (size_t i = 0; i < n->count; i++) {
+        const number_row *r = &n->row[i];
+        const double px = fl_picture_px(p, r->value[x]), py = fl_picture_py(p, r->value[y]);
+        if (!isfinite(px) || !isfinite(py))
+            continue;
+        fl_clutter_add(&c, &(fl_obstacle){{px - 5, py - 5, px + 5, py + 5}, 100, 100, SIZE_MAX});
+        if (r->value[x] > l->panel.x1)
+            continue;
+        fl_lines_point(l, r->violated ? "ring" : "point", r->value[x], r->value[y], NAN, NAN, colour_of(n, r->policy));
+        fl_lines_lift(l);
+        snprintf(text, sizeof text, "%.200s: %.4g J/token, %.4g s%s", n->policy.item[r->policy], r->value[y],
+                 r->value[x], r->violated ? ", breaks a bound" : "");
+        fl_lines_tip(l, r->value[x], r->value[y], text);
+    }
+    for (size_t i = 0; i < t->count[x - 1]; i++) {
+        const double at = t->seconds[x - 1][i], px = fl_picture_px(p, at);
+        fl_lines_point(l, "wall", at, l->panel.y0, NAN, NAN, -1);
+        fl_lines_point(l, "wall", at, l->panel.y1, NAN, NAN, -1);
+        fl_lines_lift(l);
+        fl_clutter_add(&c, &(fl_obstacle){{px - 2, p->top, px + 2, p->bottom}, 60, 60, SIZE_MAX});
+    }
+    for (size_t i = 0; i < t->count[x - 1]; i++) {
+        snprintf(text, sizeof text, "target %s s", fl_lead_number(t->seconds[x - 1][i], seconds));
+        put_beside(l, &c, fl_picture_px(p, t->seconds[x - 1][i]), p->top + 10, false, -1, text);
+    }
+    for (size_t i = 0; i < n->count; i++) { /* runs beyond the axis, and the last run of each other policy */
+        const number_row *r = &n->row[i];
+        const char *name = short_name(n->policy.item[r->policy]);
+        const bool cut = r->value[x] > l->panel.x1;
+        if (cut)
+            snprintf(text, sizeof text, "%.200s %s s \xe2\x86\x92", name, fl_lead_number(r->value[x], seconds));
+        if (cut || last_of(n, r->policy, y) == i)
+            put_beside(l, &c, fl_picture_px(p, r->value[x]), fl_picture_py(p, r->value[y]), cut,
+                       colour_of(n, r->policy), cut ? text : name);
+    }
+    fl_clutter_close(&c);
 }
 
 fl_status fl_picture_serving(fl_picture *p, const char *input, size_t *drawn, fl_diag *d) {
     static const char *const column[] = {"energy_per_token_j", "ttft_p99_s", "tbt_p99_s"};
     numbers n;
+    targets t;
     fl_lines l;
     fl_status s = read_numbers(input, column, 3, 3, true, &n, d);
+    if (!s && n.count)
+        s = read_targets(input, &t, d);
     *drawn = s ? 0 : n.count;
     if (*drawn) {
-        fl_panel panel = {
-            .title = "time to first token", .x_label = "99th percentile of TTFT, s", .y_label = "J per token"};
-        extent(&n, 0, &panel.y0, &panel.y1);
-        fl_loosen(&panel.y0, &panel.y1);
-        panel.y0 = fmax(panel.y0, 0);
-        latency_axis(&n, 1, &panel);
-        fl_lines_begin(&l, p, 2, p->width < 600 ? 1 : 2, 320, fmin(widest(&n), 0.2 * p->width), false,
-                       "What a token costs, and how long one waits for it",
-                       "each mark is a run; hollow ones break a bound, grey ones are baselines");
-        fl_lines_panel(&l, &panel);
-        put_marks(&l, &n, 1, 0);
-        panel.title = "time between tokens";
-        panel.x_label = "99th percentile of TBT, s";
-        latency_axis(&n, 2, &panel);
-        fl_lines_panel(&l, &panel);
-        put_marks(&l, &n, 2, 0);
+        char about[768];
+        bool cut = false;
+        fl_panel panel[2] = {
+            {.title = "time to first token", .x_label = "99th percentile of TTFT, s", .y_label = "J per token"},
+            {.title = "time between tokens", .x_label = "99th percentile of TBT, s", .y_label = "J per token"}};
+        for (size_t k = 0; k < 2; k++) {
+            extent(&n, 0, &panel[k].y0, &panel[k].y1);
+            fl_loosen(&panel[k].y0, &panel[k].y1);
+            panel[k].y0 = fmax(panel[k].y0, 0);
+            latency_axis(&n, k + 1, &t, &panel[k]);
+            for (size_t i = 0; i < n.count; i++)
+                cut |= n.row[i].value[k + 1] > panel[k].x1;
+        }
+        snprintf(about, sizeof about, "%.400s%seach mark is a run; hollow: breaks a bound; grey: baselines%s", t.about,
+                 *t.about ? "; " : "", cut ? "; arrow: a run beyond the axis, with its latency" : "");
+        fl_lines_begin(&l, p, 2, p->width < 600 ? 1 : 2, 320, 10, false,
+                       "What a token costs, and how long one waits for it", about);
+        for (size_t k = 0; k < 2; k++) {
+            fl_lines_panel(&l, &panel[k]);
+            put_marks(&l, &n, k + 1, 0, &t);
+        }
         fl_lines_end(&l);
     }
     free_numbers(&n);

@@ -32,7 +32,7 @@ static double names_of(const fl_picture *p, const fl_summary *s, const lane *row
 
 static void put_row_name(fl_picture *p, const char *name) {
     char text[256];
-    fl_picture_field(p, fl_text_fit(name, p->left - 24, text));
+    fl_picture_field(p->table, fl_text_fit(name, p->left - 24, text));
 }
 
 static int by_mean(const void *a, const void *b) {
@@ -86,7 +86,7 @@ size_t fl_picture_rows(fl_picture *p, const fl_summary *s, const fl_looks *looks
                      x->high);
         else
             snprintf(tip, sizeof tip, "%s: %.4g", fl_summary_name(s, row[i].item), x->mean);
-        fl_picture_field(p, tip);
+        fl_picture_field(p->table, tip);
         fputc('\n', p->table);
     }
     fl_picture_number(p, "rows", (double)n);
@@ -104,25 +104,30 @@ static void put_regret(fl_picture *p, const fl_policy_summary *of, fl_report_col
 
 size_t fl_picture_regret(fl_picture *p, const fl_summary *s) {
     lane *row = fl_must(calloc(s->count + 1, sizeof *row));
-    size_t n = 0, partial = 0;
-    bool both = false; /* a clairvoyant schedule is known */
+    static const char hatched[] = "\xe2\x96\xa8  hatched: mean over the runs that hold the bound";
+    size_t n = 0;
+    bool both = false, partial = false, none = false; /* both: a clairvoyant schedule is known */
     char about[640];
     for (size_t k = 0; k < s->count && n < FL_ROWS_MAX; k++)
         if (!s->item[s->order[k]].baseline) {
             row[n++] = (lane){s->order[k], s->item[s->order[k]].value[FL_REPORT_REGRET_STATIC_PCT]};
-            partial += s->item[s->order[k]].violations > 0;
+            const bool any = isfinite(row[n - 1].x.mean);
+            partial |= any && s->item[s->order[k]].violations > 0;
+            none |= !any;
             both |= isfinite(s->item[s->order[k]].value[FL_REPORT_REGRET_CLAIRVOYANT_PCT].mean);
         }
     fl_picture_plot(p, names_of(p, s, row, n), 60, (both ? BARS : ROW) * (double)n + 6);
     fl_lead_about(s, about, sizeof about);
-    if (partial)
-        snprintf(about + strlen(about), sizeof about - strlen(about),
-                 "; *: over the runs that hold the bound; n/a: there is none");
+    if (none)
+        snprintf(about + strlen(about), sizeof about - strlen(about), "; n/a: no run holds the bound");
     fl_picture_title(p, "What each policy left on the table", about);
-    fl_picture_legend(p, both ? 2 : 1, fl_text_width("against the clairvoyant schedule"));
+    fl_picture_legend(p, 1 + (size_t)both + (size_t)partial,
+                      fl_text_width(partial ? hatched : "against the clairvoyant schedule"));
     fl_picture_entry(p, "against the best static clock", (fl_look){.colour = 1}, 5);
     if (both)
         fl_picture_entry(p, "against the clairvoyant schedule", (fl_look){.colour = 2}, 5);
+    if (partial)
+        fl_picture_entry(p, hatched, (fl_look){0}, -1);
     fputs("policy,static,clairvoyant,partial\n", p->table);
     for (size_t i = 0; i < n; i++) {
         const fl_policy_summary *of = &s->item[row[i].item];
