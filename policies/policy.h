@@ -4,7 +4,7 @@
  * policy only decides. It never learns whether the host is a simulator, a recorded log or a machine.
  *
  * A policy file includes this header, libm, policies/random.h and helpers of its own, nothing else, and ends in one
- * descriptor:
+ * descriptor (policies/skeleton.c is a short policy to copy):
  *
  *     FL_POLICY(mine) = {FL_POLICY_ABI, .name = "mine", ..., .init = init, .step = step};
  *
@@ -16,6 +16,8 @@
  */
 #ifndef FL_POLICY_H
 #define FL_POLICY_H
+
+#include "policies/policy_server.h" /* what only a policy for servers needs */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -58,34 +60,6 @@
     X(NODE_ENERGY_J, node_energy_j, "J", COUNTER, "node energy meter")                                                 \
     X(TARGET_W, target_w, "W", GAUGE, "power that the node's GPUs are to draw together, as a grid or a budget asks")
 
-/* A server is one engine that batches requests (a language model's), on one or several of the node's GPUs. A host that
- * serves nothing has none. The window of a MEAN is the server's own, about the last ten seconds. */
-#define FL_SERVER_SIGNALS(X)                                                                                           \
-    X(WAITING, waiting, "", GAUGE, "requests that arrived and are in no batch, preempted ones too")                    \
-    X(RUNNING, running, "", GAUGE, "requests in the batch")                                                            \
-    X(KV_USED_PCT, kv_used_pct, "%", GAUGE, "share of the KV cache in use")                                            \
-    X(OLDEST_WAIT_NS, oldest_wait_ns, "ns", GAUGE, "how long the oldest request without a first token has waited")     \
-    X(PROMPT_TOKENS, prompt_tokens, "", COUNTER, "prompt tokens of requests whose prompt is done")                     \
-    X(CACHED_TOKENS, cached_tokens, "", COUNTER, "of them, found in the prefix cache")                                 \
-    X(OUTPUT_TOKENS, output_tokens, "", COUNTER, "tokens generated")                                                   \
-    X(BATCHES, batches, "", COUNTER, "steps of the engine finished")                                                   \
-    X(BATCH_TOKENS, batch_tokens, "", COUNTER, "tokens computed in them, of prompts and outputs")                      \
-    X(PREEMPTIONS, preemptions, "", COUNTER, "times that a request lost its KV blocks")                                \
-    X(ARRIVED, arrived, "", COUNTER, "requests that arrived")                                                          \
-    X(FINISHED, finished, "", COUNTER, "requests that finished")                                                       \
-    X(TTFT_SUM_NS, ttft_sum_ns, "ns", COUNTER, "sum of the times to first token (TTFT)")                               \
-    X(TTFT_COUNT, ttft_count, "", COUNTER, "first tokens")                                                             \
-    X(TBT_SUM_NS, tbt_sum_ns, "ns", COUNTER, "sum of the times between tokens of one request (TBT)")                   \
-    X(TBT_COUNT, tbt_count, "", COUNTER, "tokens after the first")                                                     \
-    X(TTFT_MISSED, ttft_missed, "", COUNTER, "first tokens later than the target")                                     \
-    X(TBT_MISSED, tbt_missed, "", COUNTER, "tokens later after the one before than the target")                        \
-    X(TTFT_P50_NS, ttft_p50_ns, "ns", MEAN, "median TTFT of the window")                                               \
-    X(TTFT_P95_NS, ttft_p95_ns, "ns", MEAN, "95th percentile")                                                         \
-    X(TTFT_P99_NS, ttft_p99_ns, "ns", MEAN, "99th percentile")                                                         \
-    X(TBT_P50_NS, tbt_p50_ns, "ns", MEAN, "median TBT of the window")                                                  \
-    X(TBT_P95_NS, tbt_p95_ns, "ns", MEAN, "95th percentile")                                                           \
-    X(TBT_P99_NS, tbt_p99_ns, "ns", MEAN, "99th percentile")
-
 /* Events for which a step may come before its delay is over: X(ID, name, meaning). */
 #define FL_WAKES(X) X(MARKER, marker, "a GPU passed an iteration marker")
 
@@ -115,18 +89,49 @@ typedef enum fl_signal_kind { FL_GAUGE, FL_MEAN, FL_COUNTER } fl_signal_kind;
 
 #define FL_ROW_GPU_SIGNAL_ID(id, ...) FL_GPU_##id,
 #define FL_ROW_HOST_SIGNAL_ID(id, ...) FL_HOST_##id,
-#define FL_ROW_SERVER_SIGNAL_ID(id, ...) FL_SERVER_##id,
 #define FL_ROW_WAKE_ID(id, ...) FL_WAKE_##id,
 #define FL_ROW_GPU_CONTROL_ID(id, ...) FL_SET_##id,
 #define FL_ROW_HOST_CONTROL_ID(id, ...) FL_SET_HOST_##id,
 enum { FL_GPU_SIGNALS(FL_ROW_GPU_SIGNAL_ID) FL_GPU_SIGNAL_COUNT };
 enum { FL_HOST_SIGNALS(FL_ROW_HOST_SIGNAL_ID) FL_HOST_SIGNAL_COUNT };
-enum { FL_SERVER_SIGNALS(FL_ROW_SERVER_SIGNAL_ID) FL_SERVER_SIGNAL_COUNT };
 enum { FL_WAKES(FL_ROW_WAKE_ID) FL_WAKE_COUNT };
 enum { FL_GPU_CONTROLS(FL_ROW_GPU_CONTROL_ID) FL_GPU_CONTROL_COUNT };
 enum { FL_HOST_CONTROLS(FL_ROW_HOST_CONTROL_ID) FL_HOST_CONTROL_COUNT };
 
 #define FL_BIT(id) (UINT64_C(1) << (id))
+
+/* ---- what a policy reads ------------------------------------------------------------------------------------------
+ * One row for each signal, in a table of the descriptor. The host measures and logs what the table names.
+ *
+ *     static const fl_signal_row signal_rows[] = {
+ *         FL_NEEDS(GPU_POWER_W),                   without it the policy cannot decide; the host says so
+ *         FL_USES(GPU_SM_MHZ),                     read where the machine has it; the policy does without
+ *         FL_INSTEAD(GPU_ENERGY_J, GPU_POWER_W),   read where the machine lacks power_w, which a row needs
+ *     };
+ *
+ * Names are GPU_, HOST_ or SERVER_ and the ID of a signal; KERNEL_RECORDS, which are then on from the start; and
+ * ENGINE_STEPS, records of the steps of a server's engine. FL_USES takes no HOST_ signal and no KERNEL_RECORDS,
+ * FL_NEEDS takes no ENGINE_STEPS. FL_INSTEAD is for signals of a GPU: where a needed one is missing, the host reads all
+ * rows that are instead of it, if the machine has them. */
+#define FL_ROW_SIGNAL_GPU(id, ...) FL_SIGNAL_GPU_##id,
+#define FL_ROW_SIGNAL_HOST(id, ...) FL_SIGNAL_HOST_##id,
+#define FL_ROW_SIGNAL_SERVER(id, ...) FL_SIGNAL_SERVER_##id,
+enum {
+    FL_GPU_SIGNALS(FL_ROW_SIGNAL_GPU) FL_HOST_SIGNALS(FL_ROW_SIGNAL_HOST) FL_SERVER_SIGNALS(FL_ROW_SIGNAL_SERVER)
+        FL_SIGNAL_KERNEL_RECORDS,
+    FL_SIGNAL_ENGINE_STEPS,
+    FL_SIGNAL_COUNT
+};
+enum { FL_NEEDED, FL_USED, FL_INSTEAD_OF };
+
+typedef struct fl_signal_row {
+    uint32_t signal, how, instead_of; /* FL_SIGNAL_..., FL_NEEDED and so on; the signal that it is read instead of */
+} fl_signal_row;
+
+#define FL_NEEDS(name_) {.signal = FL_SIGNAL_##name_, .how = FL_NEEDED}
+#define FL_USES(name_) {.signal = FL_SIGNAL_##name_, .how = FL_USED}
+#define FL_INSTEAD(name_, of_)                                                                                         \
+    {.signal = FL_SIGNAL_##name_, .how = FL_INSTEAD_OF, .instead_of = FL_SIGNAL_##of_}
 
 /* ---- what a policy sees -------------------------------------------------------------------------------------------
  */
@@ -143,12 +148,6 @@ typedef struct fl_host_sample {
     double value[FL_HOST_SIGNAL_COUNT];
 } fl_host_sample;
 
-typedef struct fl_server_sample {
-    uint64_t valid;
-    uint64_t fresh;
-    double value[FL_SERVER_SIGNAL_COUNT];
-} fl_server_sample;
-
 typedef struct fl_kernel_kind { /* interned: one entry per distinct name, grid and block */
     const char *name;
     uint32_t name_id; /* equal for equal names */
@@ -162,15 +161,6 @@ typedef struct fl_kernel_record {
     uint32_t gpu;
     uint32_t flags; /* 0; kept for later use */
 } fl_kernel_record;
-
-typedef struct fl_batch_record { /* one step of a server's engine */
-    int64_t start_ns, end_ns;
-    uint32_t server;
-    uint32_t prompt_tokens;    /* computed in it, of prompts */
-    uint32_t prompts;          /* that they belong to */
-    uint32_t decode_sequences; /* requests that got one more token */
-    uint64_t kv_tokens;        /* read of the KV cache, over all of its requests */
-} fl_batch_record;
 
 typedef struct fl_sample {
     int64_t time_ns; /* the host's time, never falls */
@@ -238,7 +228,7 @@ typedef struct fl_gpu_facts {
     fl_power_law law;
     int64_t power_lag_ns;                   /* from a change of power until the sensor shows it whole; 0 = not known */
     int64_t settle_ns;                      /* from a clock set until the clock is in force; 0 = not known */
-    int64_t records_ns;                     /* by which a kernel takes longer while records are on; 0 = not known, < 0 = records are free */
+    int64_t records_ns; /* by which a kernel takes longer while records are on; 0 = not known, < 0 = records are free */
     double default_sm_mhz, default_mem_mhz; /* what the driver aims at when nothing is locked */
     double power_min_w, power_max_w, power_default_w; /* range of the power limit; 0 = not known */
     double tdp_w;
@@ -255,37 +245,6 @@ typedef struct fl_host_facts {
     uint32_t cores;
     uint32_t apu; /* 1: CPU and GPU share memory and a power budget */
 } fl_host_facts;
-
-/* What a server is for: prompts and outputs, or one of them, where a node splits prefill and decode. */
-enum { FL_ROLE_MIXED, FL_ROLE_PREFILL, FL_ROLE_DECODE };
-
-typedef struct fl_server_facts { /* 0 = not known, not stated */
-    const uint32_t *gpu;         /* gpu_count indices: the GPUs that this server runs on */
-    uint32_t gpu_count;
-    uint32_t max_seqs;     /* requests in a batch, at most */
-    uint64_t token_budget; /* tokens in a step, at most */
-    uint64_t kv_tokens;    /* that the KV cache holds */
-    int64_t ttft_target_ns, tbt_target_ns;
-    double target_share; /* of tokens that must meet them: 0.99 */
-    uint32_t role;       /* FL_ROLE_... */
-    uint32_t spare;
-} fl_server_facts;
-
-typedef struct fl_route_view { /* of a server that a request may go to */
-    uint32_t server;
-    uint32_t running;        /* requests that were routed to it, and neither finished nor gone elsewhere */
-    uint64_t waiting_tokens; /* prompt tokens of its requests that are not prefilled yet; 0 on a decode server */
-    uint64_t kv_tokens;      /* that its KV cache holds, reserved ones included */
-    double sm_mhz;           /* clock in force on its first GPU */
-} fl_route_view;
-
-typedef struct fl_route_query {
-    uint32_t decode;         /* 0: on arrival, servers that take prompts; 1: after the prefill, decode servers */
-    uint32_t request;        /* its number, by arrival */
-    uint32_t context_tokens; /* that it has to compute, or whose KV moves */
-    uint32_t count;
-    const fl_route_view *view; /* count, at least 1 */
-} fl_route_query;
 
 typedef struct fl_facts {
     uint64_t seed; /* for fl_random_seed; explicit, never from the clock */
@@ -376,7 +335,7 @@ typedef struct fl_probe {
 /* ---- the descriptor -----------------------------------------------------------------------------------------------
  */
 
-#define FL_ABI_VERSION 3 /* to be raised where a change of meaning leaves rows and sizes as they were */
+#define FL_ABI_VERSION 4 /* to be raised where a change of meaning leaves rows and sizes as they were */
 #define FL_ABI_STRUCTS(X)                                                                                              \
     X(fl_gpu_sample)                                                                                                   \
     X(fl_host_sample)                                                                                                  \
@@ -384,7 +343,7 @@ typedef struct fl_probe {
     X(fl_kernel_kind)                                                                                                  \
     X(fl_kernel_record) X(fl_batch_record) X(fl_sample) X(fl_gpu_command) X(fl_host_command) X(fl_command)             \
         X(fl_ladder) X(fl_power_law) X(fl_gpu_facts) X(fl_host_facts) X(fl_server_facts) X(fl_route_view)              \
-            X(fl_route_query) X(fl_facts) X(fl_table) X(fl_param) X(fl_probe) X(fl_policy)
+            X(fl_route_query) X(fl_facts) X(fl_table) X(fl_param) X(fl_probe) X(fl_signal_row) X(fl_policy)
 
 /* The identity is derived from the tables: one line per row, in order, then one size per struct. A row renamed, moved
  * or added without a thought for old plug-ins changes it, and the host can print the first line that differs. */
@@ -423,18 +382,12 @@ typedef struct fl_abi { /* the first member of every descriptor, for ever: never
 
 typedef struct fl_policy {
     fl_abi abi;
-    const char *name, *summary;     /* summary: one line */
-    const char *source;             /* paper, algorithm, equation */
-    uint64_t gpu_needs, host_needs; /* signals read: the host measures and logs these */
-    uint64_t gpu_uses;              /* signals read where the machine has them: the policy does without */
-    uint64_t server_needs, server_uses;
-    uint64_t gpu_instead; /* read instead of those of gpu_needs that this machine lacks; 0: nothing will do */
+    const char *name, *summary;       /* summary: one line */
+    const char *source;               /* paper, algorithm, equation */
+    const fl_signal_row *signal;      /* what it reads */
     uint64_t gpu_drives, host_drives; /* controls set: anything else in a command is a fault */
     uint32_t wakes;                   /* FL_BIT(FL_WAKE_...): events for which it may ask to be stepped */
-    uint32_t needs_records;           /* 1: kernel records are on from the start */
-    uint32_t uses_batches;            /* 1: it reads records of engine steps, where a server tells them */
-    uint32_t param_count, probe_count;
-    uint32_t spare;
+    uint32_t signal_count, param_count, probe_count;
     const fl_param *param;
     const fl_probe *probe;
     size_t param_size; /* of the parameter struct */
@@ -442,7 +395,8 @@ typedef struct fl_policy {
     size_t gpu_size;   /* sizeof of one GPU's; fl_gpu_states (below) finds the array of them */
 
     /* Cross-checks parameters against the machine, once. Returns NULL, or static text saying what is wrong. To a text
-     * that begins with a parameter in MHz and says that it is not on a ladder, the host adds the clock and the next ones. */
+     * that begins with a parameter in MHz and says that it is not on a ladder, the host adds the clock and the next
+     * ones. */
     const char *(*init)(void *state, const void *params, const fl_facts *facts);
     void (*step)(void *state, const void *params, const fl_facts *facts, const fl_sample *sample, fl_command *command);
     /* Optional, where the node splits prefill and decode: the index in query->view of the server that a request goes
@@ -465,8 +419,10 @@ typedef struct fl_policy {
 /* Members of a descriptor that belong together, and those that it has from the usual names of its file. */
 #define FL_PARAM_ROWS(rows_, params_) .param = rows_, .param_count = FL_COUNT(rows_), .param_size = sizeof(params_)
 #define FL_PROBE_ROWS(rows_) .probe = rows_, .probe_count = FL_COUNT(rows_)
+#define FL_SIGNAL_ROWS(rows_) .signal = rows_, .signal_count = FL_COUNT(rows_)
 #define FL_POLICY_PARTS(params_)                                                                                       \
-    FL_PARAM_ROWS(param_rows, params_), FL_PROBE_ROWS(probe_rows), .init = init, .step = step
+    FL_SIGNAL_ROWS(signal_rows), FL_PARAM_ROWS(param_rows, params_), FL_PROBE_ROWS(probe_rows), .init = init,          \
+        .step = step
 
 /* ---- small helpers ------------------------------------------------------------------------------------------------
  */
@@ -487,8 +443,6 @@ static inline void *fl_gpu_states(void *state, size_t state_size) {
 
 static inline int fl_gpu_known(const fl_gpu_sample *g, int id) { return (g->valid >> id & 1) != 0; }
 static inline int fl_gpu_fresh(const fl_gpu_sample *g, int id) { return (g->valid & g->fresh) >> id & 1; }
-static inline int fl_server_known(const fl_server_sample *s, int id) { return (s->valid >> id & 1) != 0; }
-static inline int fl_server_fresh(const fl_server_sample *s, int id) { return (s->valid & s->fresh) >> id & 1; }
 static inline int fl_host_known(const fl_host_sample *h, int id) { return (h->valid >> id & 1) != 0; }
 
 static inline void fl_set_gpu(fl_command *c, uint32_t gpu, int control, double value) {
@@ -512,20 +466,58 @@ static inline void fl_show_all(fl_command *c, uint32_t gpu, int first, const dou
 static inline double fl_ladder_min(fl_ladder l) { return l.count ? l.mhz[0] : 0; }
 static inline double fl_ladder_max(fl_ladder l) { return l.count ? l.mhz[l.count - 1] : 0; }
 
-/* The smallest clock of the ladder that is not below mhz; its top where none is. */
-static inline double fl_ladder_up(fl_ladder l, double mhz) {
-    for (uint32_t i = 0; i < l.count; i++)
-        if (l.mhz[i] >= mhz)
-            return l.mhz[i];
-    return fl_ladder_max(l);
+/* Indices on a ladder count from its lowest clock. Without clocks each of these returns 0. A clock that is not a number
+ * counts as beyond every clock of the ladder. */
+
+/* Return the index of the smallest clock that is not below mhz; the top's where none is. */
+static inline uint32_t fl_ladder_index_up(fl_ladder l, double mhz) {
+    uint32_t i = 0;
+    while (i + 1 < l.count && !(l.mhz[i] >= mhz))
+        i++;
+    return i;
 }
 
-/* The largest clock of the ladder that is not above mhz; its bottom where none is. */
-static inline double fl_ladder_down(fl_ladder l, double mhz) {
-    for (uint32_t i = l.count; i-- > 0;)
-        if (l.mhz[i] <= mhz)
-            return l.mhz[i];
-    return fl_ladder_min(l);
+/* Return the index of the largest clock that is not above mhz; the lowest's where none is. */
+static inline uint32_t fl_ladder_index_down(fl_ladder l, double mhz) {
+    uint32_t i = l.count ? l.count - 1 : 0;
+    while (i && !(l.mhz[i] <= mhz))
+        i--;
+    return i;
+}
+
+/* Return the index of the nearest clock; of two as near, of the lower, as a host rounds. */
+static inline uint32_t fl_ladder_index_nearest(fl_ladder l, double mhz) {
+    const uint32_t i = fl_ladder_index_up(l, mhz);
+    return i && mhz - l.mhz[i - 1] <= l.mhz[i] - mhz ? i - 1 : i;
+}
+
+/* Return the clock at an index; the lowest or the top clock for an index below or above the ladder. The next lower
+ * clock than the one at `i` is so fl_ladder_at(l, i - 1). */
+static inline double fl_ladder_at(fl_ladder l, int64_t index) {
+    return !l.count ? 0 : l.mhz[index < 0 ? 0 : index < l.count ? index : l.count - 1];
+}
+
+/* The clocks at these indices. */
+static inline double fl_ladder_up(fl_ladder l, double mhz) { return fl_ladder_at(l, fl_ladder_index_up(l, mhz)); }
+static inline double fl_ladder_down(fl_ladder l, double mhz) { return fl_ladder_at(l, fl_ladder_index_down(l, mhz)); }
+static inline double fl_ladder_nearest(fl_ladder l, double mhz) {
+    return fl_ladder_at(l, fl_ladder_index_nearest(l, mhz));
+}
+
+/* The smallest clock at or above a share of the top clock. The share of a whole clock may exceed it by a rounding. */
+static inline double fl_ladder_share(fl_ladder l, double share) {
+    return fl_ladder_up(l, share * fl_ladder_max(l) - 1e-6);
+}
+
+/* 1 if the clock is on the ladder. */
+static inline int fl_ladder_has(fl_ladder l, double mhz) { return l.count && fl_ladder_up(l, mhz) == mhz; }
+
+/* For init: NULL, or why a policy that sets SM clocks cannot run: the host does not know a GPU's ladder. */
+static inline const char *fl_need_ladders(const fl_facts *facts) {
+    for (uint32_t i = 0; i < facts->gpu_count; i++)
+        if (!facts->gpu[i].sm.count)
+            return "needs the SM ladder of every GPU";
+    return NULL;
 }
 
 #endif

@@ -23,7 +23,7 @@ typedef struct node_state {
 } node_state;
 
 typedef struct gpu_state {
-    uint64_t index; /* current clock on the ladder */
+    double mhz; /* the clock that is set */
 } gpu_state;
 
 static gpu_state *gpus(void *state) { return fl_gpu_states(state, sizeof(node_state)); }
@@ -33,19 +33,16 @@ static const char *init(void *state, const void *param_bytes, const fl_facts *fa
     const params *p = param_bytes;
     if (p->low_pct > p->high_pct)
         return "low_pct must not exceed high_pct";
-    for (uint32_t i = 0; i < facts->gpu_count; i++) {
-        if (!facts->gpu[i].sm.count)
-            return "needs the SM ladder of every GPU";
-        gpus(state)[i].index = facts->gpu[i].sm.count - 1;
-    }
-    return NULL;
+    for (uint32_t i = 0; i < facts->gpu_count; i++)
+        gpus(state)[i].mhz = fl_ladder_max(facts->gpu[i].sm);
+    return fl_need_ladders(facts);
 }
 
 /* Probes: what a user may want to see of the inside. Last in a row: 1 for a value of each GPU, 0 for one of the node.
  */
-enum { PROBE_MOVES, PROBE_INDEX, PROBES };
+enum { PROBE_MOVES, PROBE_INDEX };
 
-static const fl_probe probe_rows[PROBES] = {
+static const fl_probe probe_rows[] = {
     [PROBE_MOVES] = {"moves", "", "clock changes so far", 0},
     [PROBE_INDEX] = {"index", "", "current clock, counted from the bottom of the ladder", 1},
 };
@@ -58,7 +55,7 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
     for (uint32_t i = 0; i < facts->gpu_count; i++) {
         gpu_state *g = &gpus(state)[i];
         fl_ladder ladder = facts->gpu[i].sm;
-        int64_t index = (int64_t)g->index, top = (int64_t)ladder.count - 1;
+        int64_t index = fl_ladder_index_down(ladder, g->mhz);
 
         /* Any signal may be unknown at any step; unknown is not zero. Here an unknown reading moves nothing. */
         if (fl_gpu_known(&sample->gpu[i], FL_GPU_UTIL_GPU_PCT)) {
@@ -68,14 +65,14 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
             else if (util > p->high_pct)
                 index += p->stride;
         }
-        index = index < 0 ? 0 : index > top ? top : index;
+        double mhz = fl_ladder_at(ladder, index); /* the top or the lowest clock beyond the ladder's ends */
 
-        if (index != (int64_t)g->index || sample->step == 0) {
-            g->index = (uint64_t)index;
+        if (mhz != g->mhz || sample->step == 0) {
+            g->mhz = mhz;
             node->moves++;
-            fl_set_gpu(command, i, FL_SET_SM_MHZ, ladder.mhz[index]);
+            fl_set_gpu(command, i, FL_SET_SM_MHZ, mhz);
         }
-        fl_show_gpu(command, i, PROBE_INDEX, (double)g->index);
+        fl_show_gpu(command, i, PROBE_INDEX, fl_ladder_index_down(ladder, g->mhz));
     }
     fl_show_node(command, PROBE_MOVES, (double)node->moves);
     command->delay_ns = (int64_t)(p->period_ms * 1e6 + 0.5);
@@ -89,18 +86,15 @@ static const fl_param param_rows[] = {
     FL_PARAM(params, period_ms, REAL(0.001, 3.6e6), "ms", "200", "time between steps"),
 };
 
+/* What it reads, so that the host measures and logs it. FL_USES instead: the policy does without where there is none.
+ */
+static const fl_signal_row signal_rows[] = {FL_NEEDS(GPU_UTIL_GPU_PCT)};
+
 FL_POLICY(skeleton) = {FL_POLICY_ABI,
                        .name = "skeleton",
                        .summary = "steps the SM clock up or down with GPU utilisation: a policy to start from",
                        .source = "example",
-                       .gpu_needs = FL_BIT(FL_GPU_UTIL_GPU_PCT), /* read here, so the host measures and logs it */
-                       .gpu_drives = FL_BIT(FL_SET_SM_MHZ),      /* setting anything else is a fault */
-                       .param = param_rows,
-                       .param_count = FL_COUNT(param_rows),
-                       .probe = probe_rows,
-                       .probe_count = PROBES,
-                       .param_size = sizeof(params),
+                       .gpu_drives = FL_BIT(FL_SET_SM_MHZ), /* setting anything else is a fault */
                        .state_size = sizeof(node_state),
                        .gpu_size = sizeof(gpu_state),
-                       .init = init,
-                       .step = step};
+                       FL_POLICY_PARTS(params)}; /* the rows of params, signals and probes, init and step */

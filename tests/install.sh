@@ -21,7 +21,7 @@ cc -O2 -fPIC -shared -fvisibility=hidden -DPOLICY_PLUGIN -I "$prefix/include/fol
   "$prefix/share/doc/foldline/skeleton.c" -o mine.so -lm || fail "the header does not build a plug-in"
 # One that draws, with the same generator as the built-in ones.
 sed -e 's,#include "policies/policy.h",&\n#include "policies/random.h",' -e 's,uint64_t moves;,fl_random random; &,' \
-  -e 's,index = index < 0 ? 0,if (!sample->step) node->random = fl_random_seed(facts->seed\, 1);\n index = (int64_t)fl_random_below(\&node->random\, ladder.count);\n &,' \
+  -e 's,double mhz = fl_ladder_at,if (!sample->step) node->random = fl_random_seed(facts->seed\, 1);\n index = (int64_t)fl_random_below(\&node->random\, ladder.count);\n &,' \
   "$prefix/share/doc/foldline/skeleton.c" >drawn.c
 cc -std=gnu17 -O2 -fPIC -shared -fvisibility=hidden -DPOLICY_PLUGIN -I "$prefix/include/foldline" drawn.c -o drawn.so -lm ||
   fail "policies/random.h does not build a plug-in"

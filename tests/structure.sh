@@ -15,7 +15,7 @@ cd "${2:-$(dirname "$0")/..}" || exit 1
 
 # module, further public headers : modules that it may use, lowest first
 export FL_ARROWS='
-policies policy.h random.h                  :
+policies policy.h policy_server.h random.h                  :
 policies/compared                           : policies
 policies/mfgpoeo                            : policies
 policies/papers                             : policies

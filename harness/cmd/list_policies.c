@@ -31,21 +31,23 @@ static void print_signals(const char *title, fl_row_set set, uint64_t mask) {
 }
 
 static void print_one(const fl_policy *p) {
+    const fl_reads reads = fl_reads_of(p);
     printf("%s: %s\nsource: %s\n", p->name, p->summary, p->source);
-    print_signals("reads (GPU)", FL_ROWS_GPU_SIGNAL, p->gpu_needs);
-    print_signals("reads (host)", FL_ROWS_HOST_SIGNAL, p->host_needs);
-    print_signals("uses (GPU), where there is any", FL_ROWS_GPU_SIGNAL, p->gpu_uses);
-    print_signals("reads (server)", FL_ROWS_SERVER_SIGNAL, p->server_needs);
-    print_signals("uses (server), where there is any", FL_ROWS_SERVER_SIGNAL, p->server_uses);
-    if (p->uses_batches)
+    print_signals("reads (GPU)", FL_ROWS_GPU_SIGNAL, reads.gpu_needs);
+    print_signals("reads (host)", FL_ROWS_HOST_SIGNAL, reads.host_needs);
+    print_signals("uses (GPU), where there is any", FL_ROWS_GPU_SIGNAL, reads.gpu_uses);
+    print_signals("reads (server)", FL_ROWS_SERVER_SIGNAL, reads.server_needs);
+    print_signals("uses (server), where there is any", FL_ROWS_SERVER_SIGNAL, reads.server_uses);
+    if (reads.steps)
         printf("uses, where there are any: records of the steps of a server's engine\n");
     print_signals("may be woken by", FL_ROWS_WAKE, p->wakes);
-    print_signals("instead, where a board lacks some of them", FL_ROWS_GPU_SIGNAL, p->gpu_instead);
+    print_signals("instead, where a board lacks some of them", FL_ROWS_GPU_SIGNAL, reads.gpu_instead);
     print_signals("sets (GPU)", FL_ROWS_GPU_CONTROL, p->gpu_drives);
     print_signals("sets (host)", FL_ROWS_HOST_CONTROL, p->host_drives);
     for (size_t i = 0; i < fl_vendor_count(); i++) {
         char text[512];
-        const fl_offer o = fl_offer_of(p, fl_vendor_name(i), true);
+        fl_offer o;
+        fl_offer_of(&o, p, fl_vendor_name(i), true);
         fl_offer_text(&o, text, sizeof text);
         printf("live on %s: %s\n", fl_vendor_name(i), text);
     }
@@ -87,15 +89,16 @@ static void print_table(void) {
     printf("| policy | what it does | source | needs | drives |\n|---|---|---|---|---|\n");
     for (size_t i = 0; i < fl_policies_count; i++) {
         const fl_policy *p = fl_policies[i];
+        const fl_reads reads = fl_reads_of(p);
         printf("| `%s` | %s | %s | ", p->name, p->summary, p->source);
-        size_t n = print_names(FL_ROWS_GPU_SIGNAL, p->gpu_needs, 0);
-        n = print_names(FL_ROWS_HOST_SIGNAL, p->host_needs, n);
-        n = print_names(FL_ROWS_SERVER_SIGNAL, p->server_needs, n);
-        if (p->needs_records)
+        size_t n = print_names(FL_ROWS_GPU_SIGNAL, reads.gpu_needs, 0);
+        n = print_names(FL_ROWS_HOST_SIGNAL, reads.host_needs, n);
+        n = print_names(FL_ROWS_SERVER_SIGNAL, reads.server_needs, n);
+        if (reads.records)
             printf("%skernel records", n++ ? ", " : "");
-        const bool server = p->server_uses || p->uses_batches;
-        printf("%s%s", n ? "" : "-", p->gpu_uses || server ? "; where there is any: " : "");
-        n = print_names(FL_ROWS_GPU_SIGNAL, p->gpu_uses, 0);
+        const bool server = reads.server_uses || reads.steps;
+        printf("%s%s", n ? "" : "-", reads.gpu_uses || server ? "; where there is any: " : "");
+        n = print_names(FL_ROWS_GPU_SIGNAL, reads.gpu_uses, 0);
         if (server)
             printf("%ssignals of a server", n ? ", " : "");
         printf(" | ");
@@ -117,7 +120,8 @@ static void print_vendors(void) {
         printf("| `%s` |", fl_policies[k]->name);
         for (size_t i = 0; i < fl_vendor_count(); i++) {
             char text[512];
-            const fl_offer o = fl_offer_of(fl_policies[k], fl_vendor_name(i), true);
+            fl_offer o;
+            fl_offer_of(&o, fl_policies[k], fl_vendor_name(i), true);
             fl_offer_text(&o, text, sizeof text);
             printf(" %s |", text);
         }
@@ -133,16 +137,17 @@ static void put_rows(cJSON *into, const char *key, fl_row_set set, uint64_t mask
 }
 
 static void put_signals(cJSON *o, const fl_policy *p) {
+    const fl_reads reads = fl_reads_of(p);
     cJSON *needs = cJSON_AddObjectToObject(o, "needs"), *uses = cJSON_AddObjectToObject(o, "uses"),
           *sets = cJSON_AddObjectToObject(o, "sets");
-    put_rows(needs, "gpu", FL_ROWS_GPU_SIGNAL, p->gpu_needs);
-    put_rows(needs, "host", FL_ROWS_HOST_SIGNAL, p->host_needs);
-    put_rows(needs, "server", FL_ROWS_SERVER_SIGNAL, p->server_needs);
-    cJSON_AddBoolToObject(needs, "kernel_records", p->needs_records != 0);
-    put_rows(uses, "gpu", FL_ROWS_GPU_SIGNAL, p->gpu_uses);
-    put_rows(uses, "server", FL_ROWS_SERVER_SIGNAL, p->server_uses);
-    cJSON_AddBoolToObject(uses, "engine_steps", p->uses_batches != 0);
-    put_rows(o, "instead", FL_ROWS_GPU_SIGNAL, p->gpu_instead);
+    put_rows(needs, "gpu", FL_ROWS_GPU_SIGNAL, reads.gpu_needs);
+    put_rows(needs, "host", FL_ROWS_HOST_SIGNAL, reads.host_needs);
+    put_rows(needs, "server", FL_ROWS_SERVER_SIGNAL, reads.server_needs);
+    cJSON_AddBoolToObject(needs, "kernel_records", reads.records);
+    put_rows(uses, "gpu", FL_ROWS_GPU_SIGNAL, reads.gpu_uses);
+    put_rows(uses, "server", FL_ROWS_SERVER_SIGNAL, reads.server_uses);
+    cJSON_AddBoolToObject(uses, "engine_steps", reads.steps);
+    put_rows(o, "instead", FL_ROWS_GPU_SIGNAL, reads.gpu_instead);
     put_rows(o, "woken_by", FL_ROWS_WAKE, p->wakes);
     put_rows(sets, "gpu", FL_ROWS_GPU_CONTROL, p->gpu_drives);
     put_rows(sets, "host", FL_ROWS_HOST_CONTROL, p->host_drives);

@@ -47,9 +47,10 @@ fl_status fl_steplog_open(fl_steplog *l, const fl_policy *policy, uint32_t gpu_c
     *l = (fl_steplog){.policy = policy};
     l->log.gpu_count = gpu_count;
     l->log.has_kernels = fl_takes_kernels(policy);
-    fl_status s = add_names(&l->log.signal, &l->log.signal_count, FL_ROWS_HOST_SIGNAL, policy->host_needs, d);
+    const fl_reads reads = fl_reads_of(policy);
+    fl_status s = add_names(&l->log.signal, &l->log.signal_count, FL_ROWS_HOST_SIGNAL, reads.host_needs, d);
     if (!s)
-        s = add_names(&l->log.signal, &l->log.signal_count, FL_ROWS_GPU_SIGNAL, fl_policy_reads(policy), d);
+        s = add_names(&l->log.signal, &l->log.signal_count, FL_ROWS_GPU_SIGNAL, reads.gpu, d);
     if (!s)
         s = add_names(&l->log.control, &l->log.control_count, FL_ROWS_GPU_CONTROL, policy->gpu_drives, d);
     if (!s)
@@ -64,7 +65,7 @@ fl_status fl_steplog_open(fl_steplog *l, const fl_policy *policy, uint32_t gpu_c
 }
 
 bool fl_takes_kernels(const fl_policy *policy) {
-    return policy->needs_records || policy->gpu_drives & FL_BIT(FL_SET_RECORDS);
+    return fl_reads_of(policy).records || policy->gpu_drives & FL_BIT(FL_SET_RECORDS);
 }
 
 /* A kernel's kind and record in the form of decisions files; the name is borrowed. */
@@ -98,7 +99,7 @@ static uint64_t steps_lost(const fl_sample *sample) { return sample->batch ? sam
 
 fl_status fl_steplog_servers(fl_steplog *l, fl_diag *d) {
     fl_logged_servers *s = &l->log.servers;
-    const uint64_t reads = l->policy->server_needs | l->policy->server_uses;
+    const uint64_t reads = fl_reads_of(l->policy).server;
     return s->signal ? FL_OK : add_names(&s->signal, &s->signal_count, FL_ROWS_SERVER_SIGNAL, reads, d);
 }
 

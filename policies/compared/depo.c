@@ -366,13 +366,18 @@ static const fl_param param_rows[] = {
     FL_PARAM(params, period_ms, REAL(0.001, 3.6e6), "ms", "100", "time from one loop to the next (assumed)"),
 };
 
+static const fl_signal_row signal_rows[] = {
+    FL_NEEDS(GPU_ENERGY_J),
+    FL_NEEDS(GPU_ENERGY_NS),
+    FL_NEEDS(GPU_POWER_W),
+    FL_NEEDS(GPU_KERNELS),
+};
+
 FL_POLICY(depo) = {FL_POLICY_ABI,
                    .name = "depo",
                    .summary = "bracket and golden section over the power limit; performance is the rate of kernels",
                    .source = "DEPO (FGCS 2023) as the authors of MF-GPOEO ran it (IEEE TSUSC 2024, Sec. II-B, Table V; "
                              "released program)",
-                   .gpu_needs = FL_BIT(FL_GPU_ENERGY_J) | FL_BIT(FL_GPU_ENERGY_NS) | FL_BIT(FL_GPU_POWER_W) |
-                                FL_BIT(FL_GPU_KERNELS),
                    .gpu_drives = FL_BIT(FL_SET_POWER_LIMIT_W),
                    .gpu_size = sizeof(gpu_state),
                    FL_POLICY_PARTS(params)};

@@ -8,8 +8,8 @@
  * top clock; where any clock passes, the lowest one is admitted too; and the networks are asked with the readings of
  * the last run, though they were trained with those of the top clock.
  *
- * The weights were never published. `foldline fit policy odpp` trains some, and they are a table parameter. Without that table
- * the lines alone predict. What the authors' text leaves open, and what is done here:
+ * The weights were never published. `foldline fit policy odpp` trains some, and they are a table parameter. Without
+ * that table the lines alone predict. What the authors' text leaves open, and what is done here:
  * - the search begins start_s after the GPU is first busy (a "simple logic" skips the unstable start);
  * - the range of the watched power is that of the means of all windows since the choice, over their mean; the period in
  *   the length of these windows and in the pauses is that of the last run; the i of a pause counts the windows;
@@ -74,24 +74,21 @@ static const char *init(void *state, const void *param_bytes, const fl_facts *fa
     if ((p->probe_mhz.cell[count - 1] - p->probe_mhz.cell[0]) / p->step_mhz + 1 >= GEARS_MAX)
         return "step_mhz makes more than 511 clocks of probe_mhz";
     if (p->weights.row_count && p->weights.row_count != FL_MLP_SIZE)
-        return "weights must hold the two networks of ODPP, one number of each in a row; foldline fit policy odpp makes them";
+        return "weights must hold the two networks of ODPP, one number of each in a row; foldline fit policy odpp "
+               "makes them";
     for (uint32_t i = 0; i < facts->gpu_count; i++) {
         gpu_state *g = &gpus(state)[i];
-        if (!facts->gpu[i].sm.count)
-            return "needs the SM ladder of every GPU";
         g->limit_w = fl_readings_limit_w(&facts->gpu[i]);
         g->busy_ns = g->known_ns = -1;
         g->set_mhz = FL_DEFAULT;
         g->period_s = g->energy_j = g->time_s = g->optimised_s = NAN;
     }
-    return NULL;
+    return fl_need_ladders(facts);
 }
 
 static void set_sm(gpu_state *g, uint32_t gpu, fl_command *command, fl_ladder ladder, double mhz, int64_t now_ns) {
-    if (mhz > 0) { /* the ladder's nearest */
-        const double up = fl_ladder_up(ladder, mhz), down = fl_ladder_down(ladder, mhz);
-        mhz = up - mhz < mhz - down || down > mhz ? up : down;
-    }
+    if (mhz > 0)
+        mhz = fl_ladder_nearest(ladder, mhz);
     if (mhz != g->set_mhz)
         fl_set_gpu(command, gpu, FL_SET_SM_MHZ, mhz);
     g->set_mhz = mhz;
@@ -290,10 +287,9 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
 }
 
 static const fl_param param_rows[] = {
-    FL_PARAM(
-        params, weights, TABLE(FL_ODPP_COLUMNS), "", "",
-        "the two networks, by foldline fit policy odpp; harness/experiments/odpp.weights.csv are some for an RTX 3080 Ti. "
-        "Without: straight lines alone predict (the authors' weights were never published)"),
+    FL_PARAM(params, weights, TABLE(FL_ODPP_COLUMNS), "", "",
+             "the two networks, by foldline fit policy odpp; harness/experiments/odpp.weights.csv are some for an RTX "
+             "3080 Ti. Without: straight lines alone predict (the authors' weights were never published)"),
     FL_PARAM(params, con_perf, REAL(0, 10), "", "0.045",
              "the bound: a period of this clock less 1 s, in seconds (the released program takes absolute time for "
              "relative)"),
@@ -312,11 +308,17 @@ static const fl_param param_rows[] = {
     FL_PARAM(params, period_ms, REAL(10, 1e5), "ms", "100", "time from one sample to the next"),
 };
 
+/* FL_READINGS_NEEDS. */
+static const fl_signal_row signal_rows[] = {
+    FL_NEEDS(GPU_POWER_W),
+    FL_NEEDS(GPU_UTIL_GPU_PCT),
+    FL_NEEDS(GPU_UTIL_MEM_PCT),
+};
+
 FL_POLICY(odpp) = {FL_POLICY_ABI,
                    .name = "odpp",
                    .summary = "probes seven SM clocks, predicts energy and time of a period, sets the least E T^2",
                    .source = "ODPP (CCGrid 2020) as run beside MF-GPOEO (IEEE TSUSC 2024, Sec. V-C, Table V)",
-                   .gpu_needs = FL_READINGS_NEEDS,
                    .gpu_drives = FL_BIT(FL_SET_SM_MHZ),
                    .gpu_size = sizeof(gpu_state),
                    FL_POLICY_PARTS(params)};

@@ -44,14 +44,6 @@ static int32_t clamped(double gear, uint32_t gears) { return (int32_t)fmax(0, fm
 
 int32_t fl_mfg_high_gear(uint32_t gears, double share) { return clamped(ceil(share * gears), gears); }
 
-int32_t fl_mfg_nearest_gear(fl_ladder ladder, double mhz) {
-    int32_t found = 0;
-    for (uint32_t i = 1; i < ladder.count; i++)
-        if (fabs(ladder.mhz[i] - mhz) < fabs(ladder.mhz[found] - mhz))
-            found = (int32_t)i;
-    return found;
-}
-
 int32_t fl_mfg_next_memory(uint32_t gears, int32_t gear) {
     const int32_t middle = (int32_t)gears / 2, next = gear == FL_MFG_DEFAULT ? middle : gear - 1;
     return next >= 1 && next >= middle - 1 && next + 1 < (int32_t)gears ? next : FL_MFG_DEFAULT;

@@ -357,9 +357,6 @@ void fl_mfg_merge_window(fl_mfg_gpu *g, double factor);
 /* Share of the ladder from below, rounded up to a gear of it. */
 int32_t fl_mfg_high_gear(uint32_t gears, double share);
 
-/* The gear whose clock is nearest, the lower of two. */
-int32_t fl_mfg_nearest_gear(fl_ladder ladder, double mhz);
-
 /* The memory gear to try after `gear` (FL_MFG_DEFAULT at first): from the middle of the ladder down, but for the
  * lowest, at which a GPU idles; FL_MFG_DEFAULT where none is left. On 405, 810, 5001, 9251, 9501: 5001, then 810. */
 int32_t fl_mfg_next_memory(uint32_t gears, int32_t gear);

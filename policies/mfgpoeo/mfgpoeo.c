@@ -140,8 +140,9 @@ static void start_search(const fl_mfg_frame *f) {
                                 .util_mem = fl_mfg_base_mean(g, FL_MFG_UTIL_MEM)};
     const double reached = fl_mfg_base_mean(g, FL_MFG_SM);
     g->gear = fl_mfg_start_gear(&start);
-    if (reached > 0 && fl_mfg_nearest_gear(f->facts->sm, reached) < g->gear)
-        g->gear = fl_mfg_nearest_gear(f->facts->sm, reached);
+    const int32_t nearest = (int32_t)fl_ladder_index_nearest(f->facts->sm, reached);
+    if (reached > 0 && nearest < g->gear)
+        g->gear = nearest;
     loop(f);
 }
 
@@ -153,8 +154,9 @@ static void try_memory(const fl_mfg_frame *f, int32_t gear) {
 
 static void hold_clocks(const fl_mfg_frame *f) {
     const fl_mfg_params *p = f->p;
-    fl_mfg_set_clocks(f, fl_mfg_nearest_gear(f->facts->sm, p->hold_sm_mhz),
-                      p->hold_mem_mhz > 0 ? fl_mfg_nearest_gear(f->facts->mem, p->hold_mem_mhz) : FL_MFG_DEFAULT);
+    fl_mfg_set_clocks(f, (int32_t)fl_ladder_index_nearest(f->facts->sm, p->hold_sm_mhz),
+                      p->hold_mem_mhz > 0 ? (int32_t)fl_ladder_index_nearest(f->facts->mem, p->hold_mem_mhz)
+                                          : FL_MFG_DEFAULT);
     fl_mfg_measure(f, FL_MFG_HELD, (fl_mfg_plan){.lead_s = MEMORY_S, .seconds = f->g->length.seconds, .traced = 1});
 }
 
@@ -320,9 +322,9 @@ static fl_mfg_gpu *gpus(void *state) { return fl_gpu_states(state, 0); }
 static const char *init(void *state, const void *param_bytes, const fl_facts *facts) {
     const fl_mfg_params *p = param_bytes;
     for (uint32_t i = 0; i < facts->gpu_count; i++) {
-        if (p->hold_sm_mhz > 0 && fl_ladder_up(facts->gpu[i].sm, p->hold_sm_mhz) != p->hold_sm_mhz)
+        if (p->hold_sm_mhz > 0 && !fl_ladder_has(facts->gpu[i].sm, p->hold_sm_mhz))
             return "hold_sm_mhz must be on the SM ladder of every GPU";
-        if (p->hold_mem_mhz > 0 && fl_ladder_up(facts->gpu[i].mem, p->hold_mem_mhz) != p->hold_mem_mhz)
+        if (p->hold_mem_mhz > 0 && !fl_ladder_has(facts->gpu[i].mem, p->hold_mem_mhz))
             return "hold_mem_mhz must be on the memory ladder of every GPU";
         fl_mfg_open(&gpus(state)[i]);
     }
@@ -404,15 +406,17 @@ static const fl_param param_rows[] = {
     FL_PARAM(fl_mfg_params, period_ms, REAL(0.001, 3.6e6), "ms", "100", "time from one sample to the next"),
 };
 
+static const fl_signal_row signal_rows[] = {
+    FL_NEEDS(GPU_POWER_W), FL_NEEDS(GPU_UTIL_GPU_PCT), FL_NEEDS(GPU_UTIL_MEM_PCT),
+    FL_NEEDS(GPU_SM_MHZ),  FL_NEEDS(GPU_MEM_MHZ),      FL_NEEDS(KERNEL_RECORDS),
+};
+
 FL_POLICY(mfgpoeo) = {
     FL_POLICY_ABI,
     .name = "mf-gpoeo",
     .summary = "lowers memory and SM clocks until kernel times and gaps reach a bound on the loss of performance",
     .source = "MF-GPOEO (IEEE TSUSC 2024), as the program that its authors released does it",
-    .gpu_needs = FL_BIT(FL_GPU_POWER_W) | FL_BIT(FL_GPU_UTIL_GPU_PCT) | FL_BIT(FL_GPU_UTIL_MEM_PCT) |
-                 FL_BIT(FL_GPU_SM_MHZ) | FL_BIT(FL_GPU_MEM_MHZ),
     .gpu_drives = FL_BIT(FL_SET_SM_MHZ) | FL_BIT(FL_SET_MEM_MHZ) | FL_BIT(FL_SET_POWER_LIMIT_W) |
                   FL_BIT(FL_SET_RECORDS),
-    .needs_records = 1,
     .gpu_size = sizeof(fl_mfg_gpu),
     FL_POLICY_PARTS(fl_mfg_params)};

@@ -447,28 +447,36 @@ static const fl_param epsilon_rows[] = {
     FL_PARAM(params, explore, CHOICE("uniform|least"), "", "uniform",
              "any clock alike, or the one chosen least: two readings of 'less frequently chosen options'")};
 
-#define SIGNALS (FL_BANDIT_SIGNALS | FL_BIT(FL_GPU_SM_MHZ))
-#define COMMA ,
-#define LEARNER .gpu_needs = SIGNALS, .gpu_instead = FL_BANDIT_INSTEAD
-#define BASELINE .gpu_uses = SIGNALS /* for the rewards that it shows */
+#define ENERGY(how) how(GPU_ENERGY_J), how(GPU_ENERGY_NS), how(GPU_SM_MHZ)
+/* FL_BANDIT_INSTEAD: where one of the engines has no counter, both utilisations. */
+#define LEARNER                                                                                                        \
+    ENERGY(FL_NEEDS), FL_NEEDS(GPU_COMPUTE_NS), FL_NEEDS(GPU_COPY_NS), FL_INSTEAD(GPU_UTIL_GPU_PCT, GPU_COMPUTE_NS),   \
+        FL_INSTEAD(GPU_UTIL_MEM_PCT, GPU_COMPUTE_NS), FL_INSTEAD(GPU_UTIL_GPU_PCT, GPU_COPY_NS),                       \
+        FL_INSTEAD(GPU_UTIL_MEM_PCT, GPU_COPY_NS)
+static const fl_signal_row learner_signals[] = {LEARNER};
+static const fl_signal_row ucb_v2_signals[] = {LEARNER, FL_USES(GPU_ITERATIONS), FL_USES(GPU_KERNELS),
+                                               FL_USES(GPU_DRAM_BYTES)};
+/* For the rewards that they show. */
+static const fl_signal_row baseline_signals[] = {ENERGY(FL_USES), FL_USES(GPU_COMPUTE_NS), FL_USES(GPU_COPY_NS)};
+
 #define BANDIT(title, text, where, signals, rows, function)                                                            \
     {                                                                                                                  \
-        FL_POLICY_ABI, .name = title, .summary = text, .source = where, signals, .gpu_drives = FL_BIT(FL_SET_SM_MHZ),  \
-                       FL_PARAM_ROWS(rows, params), FL_PROBE_ROWS(probe_rows), .state_size = sizeof(node_state),       \
-                       .gpu_size = sizeof(fl_bandit_base), .init = init, .step = function                              \
+        FL_POLICY_ABI, .name = title, .summary = text, .source = where, FL_SIGNAL_ROWS(signals),                       \
+                       .gpu_drives = FL_BIT(FL_SET_SM_MHZ), FL_PARAM_ROWS(rows, params), FL_PROBE_ROWS(probe_rows),    \
+                       .state_size = sizeof(node_state), .gpu_size = sizeof(fl_bandit_base), .init = init,             \
+                       .step = function                                                                                \
     }
 
 FL_POLICY(energyucb) = BANDIT("energyucb", "a bandit over SM clocks: upper confidence bounds of energy x core/uncore",
-                              "EnergyUCB, Algorithm 1, reward Eq. 4, bound Eq. 5", LEARNER, ucb_rows, ucb_step);
+                              "EnergyUCB, Algorithm 1, reward Eq. 4, bound Eq. 5", learner_signals, ucb_rows, ucb_step);
 FL_POLICY(energyucb_v2) =
     BANDIT("energyucb-v2", "energyucb with an optimistic start, a cost of switching and a bound on progress",
            "EnergyUCB v2 (arXiv 2410.11855v2), index Eq. 5 and QoS form, by a re-implementation that cites them",
-           LEARNER COMMA.gpu_uses = FL_BIT(FL_GPU_ITERATIONS) | FL_BIT(FL_GPU_KERNELS) | FL_BIT(FL_GPU_DRAM_BYTES),
-           ucb_v2_rows, ucb_v2_step);
-FL_POLICY(random) = BANDIT("random", "another SM clock at random at each step", "EnergyUCB, baseline RDFreq", BASELINE,
-                           random_rows, random_step);
+           ucb_v2_signals, ucb_v2_rows, ucb_v2_step);
+FL_POLICY(random) = BANDIT("random", "another SM clock at random at each step", "EnergyUCB, baseline RDFreq",
+                           baseline_signals, random_rows, random_step);
 FL_POLICY(round_robin) = BANDIT("round-robin", "each SM clock in turn, one a step", "EnergyUCB, baseline RRFreq",
-                                BASELINE, round_robin_rows, round_robin_step);
+                                baseline_signals, round_robin_rows, round_robin_step);
 FL_POLICY(epsilon_greedy) = BANDIT("epsilon-greedy", "the SM clock of the best mean reward, and now and then another",
-                                   "EnergyUCB, baseline epsilon-greedy (epsilon 0.10), reward Eq. 4", LEARNER,
+                                   "EnergyUCB, baseline epsilon-greedy (epsilon 0.10), reward Eq. 4", learner_signals,
                                    epsilon_rows, epsilon_step);

@@ -144,22 +144,16 @@ static int cpu_of(const params *p, int line) {
 }
 
 static double gpu_mhz_of(const params *p, fl_ladder l, int line) {
-    const double top = fl_ladder_max(l);
     switch (line) {
     case BOTH:
     case GPU_HIGH:
-        return p->gpu_high_mhz > 0 ? p->gpu_high_mhz : top;
+        return p->gpu_high_mhz > 0 ? p->gpu_high_mhz : fl_ladder_max(l);
     case CPU_LOW:
     case GPU_LOW:
-        return p->gpu_low_mhz > 0 ? p->gpu_low_mhz : fl_ladder_up(l, 0.5 * top - 1e-6);
+        return p->gpu_low_mhz > 0 ? p->gpu_low_mhz : fl_ladder_share(l, 0.5);
     default:
-        return p->gpu_med_mhz > 0 ? p->gpu_med_mhz : fl_ladder_up(l, 0.79 * top - 1e-6);
+        return p->gpu_med_mhz > 0 ? p->gpu_med_mhz : fl_ladder_share(l, 0.79);
     }
-}
-
-static double pstate_mhz(fl_ladder l, int64_t pstate) {
-    const int64_t at = (int64_t)l.count - 1 - pstate;
-    return l.mhz[at > 0 ? at : 0];
 }
 
 /* Algorithm 2, lines 33 to 42, after the state has been set: deeper while the access rate does not fall. As printed the
@@ -182,7 +176,7 @@ static int walk(node_state *n, const params *p, fl_ladder l, double gradient) {
 static double set_cpu(fl_command *c, fl_ladder l, int cpu, int64_t low_pstate) {
     const int64_t lowest = (int64_t)l.count - 1;
     const int64_t pstate = cpu == CPU_LOW_POWER ? (low_pstate < lowest ? low_pstate : lowest) : 0;
-    fl_set_host(c, FL_SET_HOST_CPU_MHZ, pstate_mhz(l, pstate));
+    fl_set_host(c, FL_SET_HOST_CPU_MHZ, fl_ladder_at(l, lowest - pstate));
     fl_set_host(c, FL_SET_HOST_CPU_BOOST, cpu == CPU_BOOST);
     return cpu == CPU_BOOST ? -1 : (double)pstate;
 }
@@ -192,12 +186,9 @@ static const char *init(void *state, const void *param_bytes, const fl_facts *fa
     const params *p = param_bytes;
     if (p->medium_pct > p->high_pct)
         return "medium_pct must not exceed high_pct";
-    for (uint32_t i = 0; i < facts->gpu_count; i++)
-        if (!facts->gpu[i].sm.count)
-            return "needs the SM ladder of every GPU";
     n->low_pstate = p->low_pstate;
     n->rate_gb_s = NAN;
-    return NULL;
+    return fl_need_ladders(facts);
 }
 
 enum {
@@ -333,10 +324,14 @@ static const fl_param param_rows[] = {
              "6.2); p2: Alg. 1 line 24 (3.3); printed: the brackets of Alg. 2, the CPU is not set"),
 };
 
+static const fl_signal_row signal_rows[] = {
+    FL_NEEDS(GPU_ALU_BUSY_PCT), FL_NEEDS(GPU_GPU_CLOCK_BUSY_PCT), FL_NEEDS(GPU_DRAM_BYTES),
+    FL_NEEDS(HOST_CPU_UOPS),    FL_NEEDS(HOST_CPU_CYCLES),        FL_NEEDS(HOST_CPU_MEM_BYTES),
+};
+
 #define NEEDS                                                                                                          \
-    .gpu_needs = FL_BIT(FL_GPU_ALU_BUSY_PCT) | FL_BIT(FL_GPU_GPU_CLOCK_BUSY_PCT) | FL_BIT(FL_GPU_DRAM_BYTES),          \
-    .host_needs = FL_BIT(FL_HOST_CPU_UOPS) | FL_BIT(FL_HOST_CPU_CYCLES) | FL_BIT(FL_HOST_CPU_MEM_BYTES),               \
-    .gpu_drives = FL_BIT(FL_SET_SM_MHZ), .host_drives = FL_BIT(FL_SET_HOST_CPU_MHZ) | FL_BIT(FL_SET_HOST_CPU_BOOST)
+    FL_SIGNAL_ROWS(signal_rows), .gpu_drives = FL_BIT(FL_SET_SM_MHZ),                                                  \
+                                 .host_drives = FL_BIT(FL_SET_HOST_CPU_MHZ) | FL_BIT(FL_SET_HOST_CPU_BOOST)
 
 FL_POLICY(multilevelth) = {FL_POLICY_ABI,
                            .name = "multilevelth",

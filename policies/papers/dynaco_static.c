@@ -8,25 +8,16 @@
 
 static int64_t delay_ns(double period_ms) { return (int64_t)(period_ms * 1e6 + 0.5); }
 
-static const char *need_ladders(const fl_facts *facts) {
-    for (uint32_t i = 0; i < facts->gpu_count; i++)
-        if (!facts->gpu[i].sm.count)
-            return "needs the SM ladder of every GPU";
-    return NULL;
-}
-
 /* depth 0: boost; 1: the ladder's top; and on from there. */
 static void set_cpu(fl_command *c, fl_ladder l, int64_t depth) {
     if (!l.count)
         return;
-    const int64_t at = (int64_t)l.count - (depth > 0 ? depth : 1);
-    fl_set_host(c, FL_SET_HOST_CPU_MHZ, l.mhz[at > 0 ? at : 0]);
+    fl_set_host(c, FL_SET_HOST_CPU_MHZ, fl_ladder_at(l, (int64_t)l.count - (depth > 0 ? depth : 1)));
     fl_set_host(c, FL_SET_HOST_CPU_BOOST, depth == 0);
 }
 
 static void set_gpu(fl_command *c, uint32_t gpu, fl_ladder l, int64_t depth) {
-    const int64_t at = (int64_t)l.count - 1 - depth;
-    fl_set_gpu(c, gpu, FL_SET_SM_MHZ, l.mhz[at > 0 ? at : 0]);
+    fl_set_gpu(c, gpu, FL_SET_SM_MHZ, fl_ladder_at(l, (int64_t)l.count - 1 - depth));
 }
 
 /* ---- bapm ---------------------------------------------------------------------------------------------------------
@@ -59,7 +50,7 @@ typedef struct bapm_gpu {
 static const char *bapm_init(void *state, const void *params, const fl_facts *facts) {
     (void)state;
     (void)params;
-    return need_ladders(facts);
+    return fl_need_ladders(facts);
 }
 
 static double cpu_watts(bapm_node *n, const fl_sample *s) {
@@ -185,12 +176,16 @@ static const fl_param bapm_rows[] = {
              "time between looks (unpublished; assumed as DynaCo's)"),
 };
 
+static const fl_signal_row bapm_signals[] = {
+    FL_NEEDS(GPU_POWER_W),
+    FL_NEEDS(HOST_CPU_ENERGY_J),
+};
+
 FL_POLICY(bapm) = {FL_POLICY_ABI,
                    .name = "bapm",
                    .summary = "boosts CPU and GPU to their highest states while power and temperature allow",
                    .source = "DynaCo (SC '13), section 2: AMD Turbo CORE, bidirectional application power management",
-                   .gpu_needs = FL_BIT(FL_GPU_POWER_W),
-                   .host_needs = FL_BIT(FL_HOST_CPU_ENERGY_J),
+                   FL_SIGNAL_ROWS(bapm_signals),
                    .gpu_drives = FL_BIT(FL_SET_SM_MHZ),
                    .host_drives = FL_BIT(FL_SET_HOST_CPU_MHZ) | FL_BIT(FL_SET_HOST_CPU_BOOST),
                    FL_PARAM_ROWS(bapm_rows, bapm_params),
@@ -203,10 +198,10 @@ FL_POLICY(bapm) = {FL_POLICY_ABI,
 #endif
 
 /* ---- ideal-static -------------------------------------------------------------------------------------------------
- * The table says which pair of states each kernel gets; foldline fit policy sensitivity makes it from runs over all pairs. A
- * policy sees a kernel only once it has ended, so the one that runs now is looked up in the past: the kernels that
- * ended are kept as runs of equal ones, and of the places where the present run stood before, the one counts that the
- * most runs before it agree with; the kernel that followed there follows now. Programs repeat themselves: from the
+ * The table says which pair of states each kernel gets; foldline fit policy sensitivity makes it from runs over all
+ * pairs. A policy sees a kernel only once it has ended, so the one that runs now is looked up in the past: the kernels
+ * that ended are kept as runs of equal ones, and of the places where the present run stood before, the one counts that
+ * the most runs before it agree with; the kernel that followed there follows now. Programs repeat themselves: from the
  * second iteration on this names the right kernel before it begins. */
 
 enum { RUNS_MAX = 128, CONTEXT_MAX = 12 };
@@ -237,7 +232,7 @@ static const char *static_init(void *state, const void *params, const fl_facts *
     for (uint32_t i = 0; i < 2 * p->states.row_count; i++)
         if (!(p->states.cell[i] > 0))
             return "states must hold clocks above 0";
-    return need_ladders(facts);
+    return fl_need_ladders(facts);
 }
 
 static int same_text(const char *a, const char *b) {
@@ -345,13 +340,17 @@ static const fl_param static_rows[] = {
              "time between looks at the kernels that ended (assumed)"),
 };
 
+static const fl_signal_row static_signals[] = {
+    FL_NEEDS(KERNEL_RECORDS),
+};
+
 FL_POLICY(idealstatic) = {FL_POLICY_ABI,
                           .name = "ideal-static",
                           .summary = "sets the pair of states that is best for the kernel that runs, from a table",
                           .source = "DynaCo (SC '13), section 6: the ideal static scheme",
                           .gpu_drives = FL_BIT(FL_SET_SM_MHZ),
                           .host_drives = FL_BIT(FL_SET_HOST_CPU_MHZ) | FL_BIT(FL_SET_HOST_CPU_BOOST),
-                          .needs_records = 1,
+                          FL_SIGNAL_ROWS(static_signals),
                           FL_PARAM_ROWS(static_rows, static_params),
                           FL_PROBE_ROWS(static_probes),
                           .gpu_size = sizeof(static_gpu),

@@ -39,7 +39,7 @@ static double cell(const plan_params *p, uint32_t row, int column) {
 static plan_gpu *gpus_of(void *state) { return fl_gpu_states(state, 0); }
 
 /* A ladder that the host does not know (no clocks) refuses nothing. */
-static int on_ladder(fl_ladder l, double mhz) { return !l.count || fl_ladder_up(l, mhz) == mhz; }
+static int on_ladder(fl_ladder l, double mhz) { return !l.count || fl_ladder_has(l, mhz); }
 
 static const char *init(void *state, const void *params, const fl_facts *facts) {
     const plan_params *p = params;
@@ -116,11 +116,14 @@ static const fl_param param_rows[] = {
     FL_PARAM(plan_params, period_s, REAL(0.000001, 3600), "s", "1", "time between steps while no marker is passed"),
 };
 
+static const fl_signal_row signal_rows[] = {
+    FL_NEEDS(GPU_ITERATIONS),
+};
+
 FL_POLICY(plan) = {FL_POLICY_ABI,
                    .name = "plan",
                    .summary = "sets the clock that a plan states for each instruction, at the marker before it",
                    .source = "Perseus (SOSP '24), whose plans another process carries out as each instruction begins",
-                   .gpu_needs = FL_BIT(FL_GPU_ITERATIONS),
                    .gpu_drives = FL_BIT(FL_SET_SM_MHZ),
                    .wakes = FL_BIT(FL_WAKE_MARKER),
                    .gpu_size = sizeof(plan_gpu),
@@ -141,13 +144,6 @@ static int first_time(once_state *s) {
     uint64_t done = s->done;
     s->done = 1;
     return !done;
-}
-
-static const char *need_ladders(const fl_facts *facts) {
-    for (uint32_t i = 0; i < facts->gpu_count; i++)
-        if (!facts->gpu[i].sm.count)
-            return "needs the SM ladder of every GPU";
-    return NULL;
 }
 
 /* ---- fixed --------------------------------------------------------------------------------------------------------
@@ -185,7 +181,7 @@ static const char *fixed_init(void *state, const void *params, const fl_facts *f
             (limit_of(p, i) < facts->gpu[i].power_min_w || limit_of(p, i) > facts->gpu[i].power_max_w))
             return "power_limit_w is not a limit that every GPU's board takes, expected one in its range";
     }
-    if (p->cpu_mhz != FL_DEFAULT && (!facts->host.cpu.count || !on_ladder(facts->host.cpu, p->cpu_mhz)))
+    if (p->cpu_mhz != FL_DEFAULT && !fl_ladder_has(facts->host.cpu, p->cpu_mhz))
         return "cpu_mhz is not on the ladder of clocks that software may set on this host";
     return NULL;
 }
@@ -272,7 +268,7 @@ FL_POLICY(nvboost) = {FL_POLICY_ABI,
 static const char *maxfreq_init(void *state, const void *params, const fl_facts *facts) {
     (void)state;
     (void)params;
-    return need_ladders(facts);
+    return fl_need_ladders(facts);
 }
 
 static void maxfreq_step(void *state, const void *params, const fl_facts *facts, const fl_sample *sample,
@@ -309,7 +305,7 @@ static const char *efficientfix_init(void *state, const void *params, const fl_f
     for (uint32_t i = 0; i < facts->gpu_count; i++)
         if (p->efficient_mhz > 0 && !on_ladder(facts->gpu[i].sm, p->efficient_mhz))
             return "efficient_mhz is not on the SM ladder of every GPU";
-    return need_ladders(facts);
+    return fl_need_ladders(facts);
 }
 
 static void efficientfix_step(void *state, const void *params, const fl_facts *facts, const fl_sample *sample,
@@ -320,9 +316,8 @@ static void efficientfix_step(void *state, const void *params, const fl_facts *f
     if (!first_time(state))
         return;
     for (uint32_t i = 0; i < facts->gpu_count; i++) {
-        fl_ladder ladder = facts->gpu[i].sm;
-        double mhz = p->efficient_mhz; /* a share of a whole clock may exceed it by a rounding */
-        fl_set_gpu(command, i, FL_SET_SM_MHZ, mhz > 0 ? mhz : fl_ladder_up(ladder, 0.7 * fl_ladder_max(ladder) - 1e-6));
+        const double mhz = p->efficient_mhz;
+        fl_set_gpu(command, i, FL_SET_SM_MHZ, mhz > 0 ? mhz : fl_ladder_share(facts->gpu[i].sm, 0.7));
     }
 }
 
@@ -363,7 +358,7 @@ typedef struct utilizscale_gpu {
 static const char *utilizscale_init(void *state, const void *params, const fl_facts *facts) {
     (void)state;
     (void)params;
-    return need_ladders(facts);
+    return fl_need_ladders(facts);
 }
 
 static void utilizscale_step(void *state, const void *params, const fl_facts *facts, const fl_sample *sample,
@@ -395,11 +390,15 @@ static const fl_param utilizscale_rows[] = {
     FL_PARAM(utilizscale_params, repeat_loops, INT(2, 1000000), "", "20", "loops of a cycle"),
 };
 
+static const fl_signal_row utilizscale_signals[] = {
+    FL_NEEDS(GPU_UTIL_GPU_PCT),
+};
+
 FL_POLICY(utilizscale) = {FL_POLICY_ABI,
                           .name = "utilizscale",
                           .summary = "scales the SM clock with GPU utilisation, read anew at the top clock each cycle",
                           .source = "GEEPAFS (EuroSys '24), baseline UtilizScale",
-                          .gpu_needs = FL_BIT(FL_GPU_UTIL_GPU_PCT),
+                          FL_SIGNAL_ROWS(utilizscale_signals),
                           .gpu_drives = FL_BIT(FL_SET_SM_MHZ),
                           FL_PARAM_ROWS(utilizscale_rows, utilizscale_params),
                           .state_size = sizeof(utilizscale_node),

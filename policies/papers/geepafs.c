@@ -65,19 +65,12 @@ static int reading(const fl_gpu_sample *g, int id, double *value) {
 /* ---- set-up -------------------------------------------------------------------------------------------------------
  */
 
-static uint32_t ladder_index_up(fl_ladder l, double mhz) {
-    uint32_t i = 0;
-    while (i + 1 < l.count && l.mhz[i] < mhz)
-        i++;
-    return i;
-}
-
 /* m clocks spread evenly from 0.6 fmax to fmax, each the ladder clock at or above, kept apart on short ladders. */
 static void spread_probes(fl_ladder l, uint32_t m, double *probe) {
     uint32_t above = l.count;
     for (uint32_t i = m; i-- > 0;) {
         double share = 0.6 + 0.4 * i / (m - 1);
-        uint32_t k = ladder_index_up(l, share * fl_ladder_max(l) - 1e-6);
+        uint32_t k = fl_ladder_index_up(l, share * fl_ladder_max(l) - 1e-6);
         if (k >= above)
             k = above - 1;
         if (k < i)
@@ -92,7 +85,7 @@ static const char *take_probes(const fl_table *list, fl_ladder l, double *probe)
         double mhz = list->cell[i];
         if (i && !(mhz > probe[i - 1]))
             return "probe_mhz must be ascending";
-        if (l.mhz[ladder_index_up(l, mhz)] != mhz)
+        if (!fl_ladder_has(l, mhz))
             return "probe_mhz must hold clocks of the SM ladder of every GPU";
         probe[i] = mhz;
     }
@@ -105,9 +98,10 @@ static const char *init(void *state, const void *param_bytes, const fl_facts *fa
     node->probe_count = p->probe_mhz.row_count ? p->probe_mhz.row_count : 4;
     if (node->probe_count < 2 || node->probe_count > FL_FOLD_PROBES_MAX)
         return "probe_mhz must hold 2 to 32 clocks";
+    const char *wrong = fl_need_ladders(facts);
+    if (wrong)
+        return wrong;
     for (uint32_t i = 0; i < facts->gpu_count; i++) {
-        if (!facts->gpu[i].sm.count)
-            return "needs an SM ladder";
         if (!p->probe_mhz.row_count && facts->gpu[i].sm.count > 1 && facts->gpu[i].sm.count < node->probe_count)
             node->probe_count = facts->gpu[i].sm.count;
     }
@@ -119,7 +113,7 @@ static const char *init(void *state, const void *param_bytes, const fl_facts *fa
             continue; /* nothing to choose: it keeps its clock, and its readings still count for the node */
         g->data.probe_count = node->probe_count;
         if (p->probe_mhz.row_count) {
-            const char *wrong = take_probes(&p->probe_mhz, ladder, g->data.probe_mhz);
+            wrong = take_probes(&p->probe_mhz, ladder, g->data.probe_mhz);
             if (wrong)
                 return wrong;
         } else {
@@ -346,12 +340,15 @@ static const fl_param param_rows[] = {
              "choice of Assure to a clock of the ladder: up (the daemon's code) or nearest (Eq. 4)"),
 };
 
+static const fl_signal_row signal_rows[] = {
+    FL_NEEDS(GPU_UTIL_GPU_PCT), FL_NEEDS(GPU_UTIL_MEM_PCT), FL_NEEDS(GPU_SM_MHZ),
+    FL_NEEDS(GPU_POWER_W),      FL_NEEDS(HOST_LOOP_NS),
+};
+
 #define COMMON                                                                                                         \
-    .gpu_needs =                                                                                                       \
-        FL_BIT(FL_GPU_UTIL_GPU_PCT) | FL_BIT(FL_GPU_UTIL_MEM_PCT) | FL_BIT(FL_GPU_SM_MHZ) | FL_BIT(FL_GPU_POWER_W),    \
-    .host_needs = FL_BIT(FL_HOST_LOOP_NS), .gpu_drives = FL_BIT(FL_SET_SM_MHZ), .param = param_rows,                   \
-    FL_PROBE_ROWS(probe_rows), .param_size = sizeof(params), .state_size = sizeof(node_state),                         \
-    .gpu_size = sizeof(gpu_state), .init = init
+    FL_SIGNAL_ROWS(signal_rows), .gpu_drives = FL_BIT(FL_SET_SM_MHZ), .param = param_rows, FL_PROBE_ROWS(probe_rows),  \
+                                 .param_size = sizeof(params), .state_size = sizeof(node_state),                       \
+                                 .gpu_size = sizeof(gpu_state), .init = init
 
 FL_POLICY(assure) = {FL_POLICY_ABI,
                      .name = "assure",

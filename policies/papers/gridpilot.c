@@ -237,13 +237,17 @@ static const fl_param param_rows[] = {
     FL_PARAM(params, tier2, BOOL, "", "0", "v100: forecasts power, a probe; h100: takes CPUs and 200 W off the target"),
 };
 
+static const fl_signal_row signal_rows[] = {
+    FL_NEEDS(GPU_POWER_W),
+    FL_USES(GPU_TEMP_C),
+    FL_USES(GPU_UTIL_GPU_PCT),
+    FL_NEEDS(HOST_TARGET_W),
+};
+
 FL_POLICY(gridpilot) = {FL_POLICY_ABI,
                         .name = "gridpilot",
                         .summary = "power follows a target: a PID over power limits, a target of the node shared out",
                         .source = "GridPilot (Euro-Par 2026), tiers 1 and 2 of the two released controllers",
-                        .gpu_needs = FL_BIT(FL_GPU_POWER_W),
-                        .gpu_uses = FL_BIT(FL_GPU_TEMP_C) | FL_BIT(FL_GPU_UTIL_GPU_PCT),
-                        .host_needs = FL_BIT(FL_HOST_TARGET_W),
                         .gpu_drives = FL_BIT(FL_SET_POWER_LIMIT_W),
                         .state_size = sizeof(node_state),
                         .gpu_size = sizeof(gpu_state),

@@ -245,12 +245,12 @@ static const char *init(void *state, const void *params, const fl_facts *facts) 
     const powercap_params *p = params;
     powercap_model m;
     powercap_choice c = {0};
-    for (uint32_t i = 0; i < facts->gpu_count; i++)
-        if (!facts->gpu[i].sm.count)
-            return "needs the SM ladder of every GPU";
+    const char *wrong = fl_need_ladders(facts);
+    if (wrong)
+        return wrong;
     if (!p->model.row_count || !facts->gpu_count)
         return NULL; /* without a model: the lowest clocks, which no cap forbids */
-    const char *wrong = powercap_model_read(&m, &p->model);
+    wrong = powercap_model_read(&m, &p->model);
     if (wrong)
         return wrong;
     const fl_ladder sm = facts->gpu[0].sm, cpu = facts->host.cpu;
@@ -269,20 +269,13 @@ static const char *init(void *state, const void *params, const fl_facts *facts) 
     return NULL;
 }
 
-static uint64_t index_of(fl_ladder l, double mhz) { /* of the largest clock that is not above mhz */
-    uint64_t i = l.count - 1;
-    while (i && l.mhz[i] > mhz)
-        i--;
-    return i;
-}
-
 static void begin(powercap_state *s, powercap_gpu *gpu, const powercap_method *how, const fl_facts *facts,
                   fl_command *command) {
     for (uint32_t i = 0; i < facts->gpu_count; i++) {
         const fl_ladder sm = facts->gpu[i].sm;
         const uint64_t top = sm.count - 1;
         if (how->start == START_MODEL)
-            gpu[i].at = s->chosen ? index_of(sm, s->gpu_mhz) : 0;
+            gpu[i].at = s->chosen ? fl_ladder_index_down(sm, s->gpu_mhz) : 0;
         else
             gpu[i].at = how->start == START_HIGHEST ? top : 0;
         gpu[i].ceiling = how->bounded ? gpu[i].at : top;
@@ -373,6 +366,7 @@ static void run(const powercap_method *how, void *state, const void *params, con
         FL_PARAM(powercap_params, ends, CHOICE("measured|printed"), "", "measured",                                    \
                  "run time at the two measured clocks: as measured, or by Eq. 3 as printed, which does not know that " \
                  "a CPU boosts from its highest state")
+static const fl_signal_row signal_rows[] = {FL_NEEDS(HOST_NODE_POWER_W)};
 static const fl_param hybrid_rows[] = {COMMON_ROWS, DYNAMIC_ROWS, MODEL_ROWS};
 
 #define POWERCAP(ident, name_, summary_, source_, rows_, drives_host_, start_, dynamic_, bounded_)                     \
@@ -385,7 +379,7 @@ static const fl_param hybrid_rows[] = {COMMON_ROWS, DYNAMIC_ROWS, MODEL_ROWS};
                         .name = name_,                                                                                 \
                         .summary = summary_,                                                                           \
                         .source = "power-capping (Tsuzuku and Endo, SMARTGREENS 2015), " source_,                      \
-                        .host_needs = FL_BIT(FL_HOST_NODE_POWER_W),                                                    \
+                        FL_SIGNAL_ROWS(signal_rows),                                                                   \
                         .gpu_drives = FL_BIT(FL_SET_SM_MHZ),                                                           \
                         .host_drives = drives_host_,                                                                   \
                         FL_PARAM_ROWS(rows_, powercap_params),                                                         \

@@ -284,14 +284,13 @@ static const fl_param param_rows[] = {
              "longest wait for a window that can be judged, then the default clock holds (assumed)"),
 };
 
-FL_POLICY(agft) = {FL_POLICY_ABI,
-                   .name = "agft",
+static const fl_signal_row signal_rows[] = {
+    FL_NEEDS(GPU_ENERGY_J),        FL_NEEDS(SERVER_TBT_SUM_NS),   FL_NEEDS(SERVER_TBT_COUNT),
+    FL_USES(SERVER_WAITING),       FL_USES(SERVER_RUNNING),       FL_USES(SERVER_KV_USED_PCT),
+    FL_USES(SERVER_PROMPT_TOKENS), FL_USES(SERVER_CACHED_TOKENS), FL_USES(SERVER_OUTPUT_TOKENS),
+    FL_USES(SERVER_BATCHES),       FL_USES(SERVER_BATCH_TOKENS),
+};
+
+FL_POLICY(agft) = {FL_POLICY_ABI, .name = "agft",
                    .summary = "a contextual bandit over SM clocks: LinUCB on the server's load, energy x TPOT",
-                   .source = "AGFT, LinUCB with pruning; reward of energy x TPOT",
-                   .gpu_needs = FL_BIT(FL_GPU_ENERGY_J),
-                   .server_needs = FL_BIT(FL_SERVER_TBT_SUM_NS) | FL_BIT(FL_SERVER_TBT_COUNT),
-                   .server_uses = FL_BIT(FL_SERVER_WAITING) | FL_BIT(FL_SERVER_RUNNING) |
-                                  FL_BIT(FL_SERVER_KV_USED_PCT) | FL_BIT(FL_SERVER_PROMPT_TOKENS) |
-                                  FL_BIT(FL_SERVER_CACHED_TOKENS) | FL_BIT(FL_SERVER_OUTPUT_TOKENS) |
-                                  FL_BIT(FL_SERVER_BATCHES) | FL_BIT(FL_SERVER_BATCH_TOKENS),
-                   FL_DRIVE_POLICY(one)};
+                   .source = "AGFT, LinUCB with pruning; reward of energy x TPOT", FL_DRIVE_POLICY(one)};

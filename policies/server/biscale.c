@@ -122,14 +122,13 @@ static const fl_param param_rows[] = {
     FL_DRIVE_ROWS_LEARN,
 };
 
-FL_POLICY(biscale_decode) = {FL_POLICY_ABI,
-                             .name = "biscale-decode",
+static const fl_signal_row signal_rows[] = {
+    FL_NEEDS(SERVER_WAITING),    FL_NEEDS(SERVER_RUNNING),      FL_USES(GPU_SM_MHZ),
+    FL_USES(SERVER_KV_USED_PCT), FL_USES(SERVER_PROMPT_TOKENS), FL_USES(SERVER_BATCHES),
+    FL_USES(SERVER_TBT_SUM_NS),  FL_USES(SERVER_TBT_COUNT),     FL_USES(ENGINE_STEPS),
+};
+
+FL_POLICY(biscale_decode) = {FL_POLICY_ABI, .name = "biscale-decode",
                              .summary = "lowest clock whose predicted decode step meets TBT; the top beside prompts",
                              .source = "BiScale, tier 2, decode (arXiv 2602.18755; rules by a fork and by AFlex)",
-                             .gpu_uses = FL_BIT(FL_GPU_SM_MHZ),
-                             .server_needs = FL_BIT(FL_SERVER_WAITING) | FL_BIT(FL_SERVER_RUNNING),
-                             .server_uses = FL_BIT(FL_SERVER_KV_USED_PCT) | FL_BIT(FL_SERVER_PROMPT_TOKENS) |
-                                            FL_BIT(FL_SERVER_BATCHES) | FL_BIT(FL_SERVER_TBT_SUM_NS) |
-                                            FL_BIT(FL_SERVER_TBT_COUNT),
-                             .uses_batches = 1,
                              FL_DRIVE_POLICY(fl_drive)};

@@ -243,17 +243,17 @@ static uint32_t route(const void *state, const void *param_bytes, const fl_facts
     return fastest - size_of(low.clock) >= 2 ? slowest : best;
 }
 
+static const fl_signal_row signal_rows[] = {
+    FL_NEEDS(SERVER_WAITING),       FL_NEEDS(SERVER_RUNNING),      FL_USES(GPU_SM_MHZ),     FL_USES(SERVER_KV_USED_PCT),
+    FL_USES(SERVER_OLDEST_WAIT_NS), FL_USES(SERVER_PROMPT_TOKENS), FL_USES(SERVER_BATCHES), FL_USES(SERVER_TBT_SUM_NS),
+    FL_USES(SERVER_TBT_COUNT),      FL_USES(ENGINE_STEPS),
+};
+
 #define ECO_ROWS                                                                                                       \
     FL_DRIVE_ROW_CLOCKS,                                                                                               \
         FL_PARAM(params, interval_ms, REAL(0.1, 60000), "ms", "20",                                                    \
                  "time between decisions (assumed: published is a step)"),                                             \
         FL_DRIVE_ROW_MARGIN, FL_DRIVE_ROWS_LEARN
-#define ECO_PARTS                                                                                                      \
-    .gpu_uses = FL_BIT(FL_GPU_SM_MHZ), .server_needs = FL_BIT(FL_SERVER_WAITING) | FL_BIT(FL_SERVER_RUNNING),          \
-    .server_uses = FL_BIT(FL_SERVER_KV_USED_PCT) | FL_BIT(FL_SERVER_OLDEST_WAIT_NS) |                                  \
-                   FL_BIT(FL_SERVER_PROMPT_TOKENS) | FL_BIT(FL_SERVER_BATCHES) | FL_BIT(FL_SERVER_TBT_SUM_NS) |        \
-                   FL_BIT(FL_SERVER_TBT_COUNT),                                                                        \
-    .uses_batches = 1
 
 static const fl_param param_rows[] = {
     ECO_ROWS,
@@ -264,20 +264,18 @@ static const fl_param param_rows[] = {
 static const fl_param route_rows[] = {ECO_ROWS, FL_PARAM(params, tile, INT(1, 1000000), "", "128",
                                                          "requests of a decode server that fill a tile (published)")};
 
-FL_POLICY(ecofreq) = {FL_POLICY_ABI,
-                      .name = "ecofreq",
+FL_POLICY(ecofreq) = {FL_POLICY_ABI, .name = "ecofreq",
                       .summary = "lowest clock whose predicted step meets TTFT and TBT; the top while requests wait",
                       .source = "VoltanaLLM, EcoFreq: public text, and the released program (f7789acf)",
-                      ECO_PARTS,
                       FL_DRIVE_POLICY(one)};
 
 FL_POLICY(ecoroute) = {FL_POLICY_ABI,
                        .name = "ecoroute",
                        .summary = "ecofreq, and decode servers chosen so that few clocks rise",
                        .source = "VoltanaLLM, EcoFreq and EcoRoute",
-                       ECO_PARTS,
                        .gpu_drives = FL_BIT(FL_SET_SM_MHZ),
                        .gpu_size = sizeof(one),
+                       FL_SIGNAL_ROWS(signal_rows),
                        FL_PARAM_ROWS(route_rows, params),
                        FL_PROBE_ROWS(probe_rows),
                        .init = init,

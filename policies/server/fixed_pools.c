@@ -47,11 +47,16 @@ static const fl_param param_rows[] = {
     FL_PARAM(params, decode_w, REAL(0, 100000), "W", "0", "power limit of decode servers; 0: the default"),
 };
 
+/* A node without servers is refused. */
+static const fl_signal_row signal_rows[] = {
+    FL_NEEDS(SERVER_RUNNING),
+};
+
 FL_POLICY(fixed_pools) = {FL_POLICY_ABI,
                           .name = "fixed-pools",
                           .summary = "one clock, or one power limit, for each role of split servers",
                           .source = "static caps per role, as power is provisioned for split serving",
-                          .server_needs = FL_BIT(FL_SERVER_RUNNING), /* so that a node without servers is refused */
+                          FL_SIGNAL_ROWS(signal_rows),
                           .gpu_drives = FL_BIT(FL_SET_SM_MHZ) | FL_BIT(FL_SET_POWER_LIMIT_W),
                           FL_PARAM_ROWS(param_rows, params),
                           .init = init,

@@ -55,17 +55,16 @@ static const char *init(void *state, const void *param_bytes, const fl_facts *fa
     for (uint32_t i = 0; i < p->low.row_count; i++)
         if (!(p->low.cell[i] < members(facts)) || p->low.cell[i] != floor(p->low.cell[i]))
             return "low must hold numbers of servers (of GPUs, where there is none)";
+    why = fl_need_ladders(facts);
     n->budget_w = p->budget_w;
     for (uint32_t i = 0; i < facts->gpu_count; i++) {
         const fl_gpu_facts *g = &facts->gpu[i];
-        if (!g->sm.count)
-            return "needs the SM ladder of every GPU";
         if (p->budget_w > 0)
             continue;
         const double most = g->power_default_w > 0 ? g->power_default_w : g->tdp_w;
         n->budget_w += most > 0 ? most : (double)NAN;
     }
-    return NULL;
+    return why;
 }
 
 static int is_low(const params *p, uint32_t member) {
@@ -147,11 +146,14 @@ static const fl_param param_rows[] = {
              "longest time without a reading, then the default clock holds (assumed)"),
 };
 
+static const fl_signal_row signal_rows[] = {
+    FL_NEEDS(GPU_POWER_W),
+};
+
 FL_POLICY(polca) = {FL_POLICY_ABI,
                     .name = "polca",
                     .summary = "two thresholds on the node's power: low priority slowed first, then all",
                     .source = "POLCA, dual threshold capping",
-                    .gpu_needs = FL_BIT(FL_GPU_POWER_W),
                     .gpu_drives = FL_BIT(FL_SET_SM_MHZ),
                     .state_size = sizeof(node_state),
                     FL_POLICY_PARTS(params)};

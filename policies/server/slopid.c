@@ -105,10 +105,13 @@ static const fl_param param_rows[] = {
     FL_PARAM(params, lowest_mhz, REAL(0, 100000), "MHz", "0", "no lower clock is set; 0: the ladder's lowest"),
 };
 
-FL_POLICY(slo_pid) = {FL_POLICY_ABI,
-                      .name = "slo-pid",
+static const fl_signal_row signal_rows[] = {
+    FL_NEEDS(SERVER_TBT_P95_NS),
+    FL_USES(SERVER_TTFT_P95_NS),
+    FL_USES(SERVER_RUNNING),
+};
+
+FL_POLICY(slo_pid) = {FL_POLICY_ABI, .name = "slo-pid",
                       .summary = "a PID controller of the clock on the 95th percentile of the time between tokens",
                       .source = "vllm-ascend issue 7031 (a request without a patch); gains and period are assumed",
-                      .server_needs = FL_BIT(FL_SERVER_TBT_P95_NS),
-                      .server_uses = FL_BIT(FL_SERVER_TTFT_P95_NS) | FL_BIT(FL_SERVER_RUNNING),
                       FL_DRIVE_POLICY(one)};

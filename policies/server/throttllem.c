@@ -166,15 +166,15 @@ static const fl_param param_rows[] = {
     FL_DRIVE_ROWS_LEARN,
 };
 
+static const fl_signal_row signal_rows[] = {
+    FL_NEEDS(SERVER_WAITING),      FL_NEEDS(SERVER_RUNNING),       FL_USES(GPU_SM_MHZ),
+    FL_USES(SERVER_KV_USED_PCT),   FL_USES(SERVER_OLDEST_WAIT_NS), FL_USES(SERVER_PROMPT_TOKENS),
+    FL_USES(SERVER_OUTPUT_TOKENS), FL_USES(SERVER_BATCHES),        FL_USES(SERVER_FINISHED),
+    FL_USES(SERVER_TTFT_COUNT),    FL_USES(SERVER_TBT_SUM_NS),     FL_USES(SERVER_TBT_COUNT),
+    FL_USES(ENGINE_STEPS),
+};
+
 FL_POLICY(throttllem) = {
-    FL_POLICY_ABI,
-    .name = "throttllem",
+    FL_POLICY_ABI, .name = "throttllem",
     .summary = "lowest clock whose predicted iterations a second meet both targets, batch projected",
-    .source = "throttLL'eM, projection and minimum frequency",
-    .gpu_uses = FL_BIT(FL_GPU_SM_MHZ),
-    .server_needs = FL_BIT(FL_SERVER_WAITING) | FL_BIT(FL_SERVER_RUNNING),
-    .server_uses = FL_BIT(FL_SERVER_KV_USED_PCT) | FL_BIT(FL_SERVER_OLDEST_WAIT_NS) | FL_BIT(FL_SERVER_PROMPT_TOKENS) |
-                   FL_BIT(FL_SERVER_OUTPUT_TOKENS) | FL_BIT(FL_SERVER_BATCHES) | FL_BIT(FL_SERVER_FINISHED) |
-                   FL_BIT(FL_SERVER_TTFT_COUNT) | FL_BIT(FL_SERVER_TBT_SUM_NS) | FL_BIT(FL_SERVER_TBT_COUNT),
-    .uses_batches = 1,
-    FL_DRIVE_POLICY(one)};
+    .source = "throttLL'eM, projection and minimum frequency", FL_DRIVE_POLICY(one)};

@@ -16,14 +16,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Signals of a server that it reads. */
-#define FL_TIGHTROPE_SERVER_USES                                                                                       \
-    (FL_BIT(FL_SERVER_WAITING) | FL_BIT(FL_SERVER_RUNNING) | FL_BIT(FL_SERVER_KV_USED_PCT) |                           \
-     FL_BIT(FL_SERVER_OLDEST_WAIT_NS) | FL_BIT(FL_SERVER_PROMPT_TOKENS) | FL_BIT(FL_SERVER_BATCHES) |                  \
-     FL_BIT(FL_SERVER_TTFT_COUNT) | FL_BIT(FL_SERVER_TTFT_MISSED) | FL_BIT(FL_SERVER_TTFT_P99_NS) |                    \
-     FL_BIT(FL_SERVER_TBT_SUM_NS) | FL_BIT(FL_SERVER_TBT_COUNT) | FL_BIT(FL_SERVER_TBT_MISSED) |                       \
-     FL_BIT(FL_SERVER_TBT_P99_NS))
-
 typedef fl_tightrope_params params;
 typedef fl_tightrope_gpu gpu_state;
 typedef fl_tightrope_step node;
@@ -49,13 +41,12 @@ static const fl_probe probe_rows[PROBES] = {
 
 static const char *init(void *state, const void *params_, const fl_facts *facts) {
     gpu_state *gpu = fl_gpu_states(state, sizeof(fl_tightrope_state));
-    const char *why = fl_tightrope_serves(facts) ? fl_drive_check(facts) : NULL;
+    const char *why = fl_need_ladders(facts);
     (void)params_;
     if (facts->gpu_count > FL_TIGHTROPE_MEMBERS)
         return "drives 64 GPUs of a node at most";
-    for (uint32_t i = 0; i < facts->gpu_count; i++)
-        if (!facts->gpu[i].sm.count)
-            return "needs the SM ladder of every GPU";
+    if (!why && fl_tightrope_serves(facts))
+        why = fl_drive_check(facts);
     for (uint32_t i = 0; !why && fl_tightrope_serves(facts) && i < facts->server_count; i++)
         fl_tightrope_serving_begin(&gpu[facts->server[i].gpu[0]].serving, facts, i);
     return why;
@@ -285,24 +276,39 @@ static const fl_param param_rows[] = {
              "age of a power reading; 0: as the platform says, else learned at the start"),
 };
 
+static const fl_signal_row signal_rows[] = {
+    FL_NEEDS(GPU_POWER_W),
+    FL_INSTEAD(GPU_ENERGY_J, GPU_POWER_W),
+    FL_INSTEAD(GPU_ENERGY_NS, GPU_POWER_W),
+    FL_USES(GPU_ENERGY_J),
+    FL_USES(GPU_ENERGY_NS),
+    FL_USES(GPU_SM_MHZ),
+    FL_USES(GPU_KERNELS),
+    FL_USES(GPU_ITERATIONS),
+    FL_USES(GPU_DRAM_BYTES),
+    FL_USES(GPU_UTIL_MEM_PCT),
+    FL_USES(GPU_UTIL_GPU_PCT),
+    FL_USES(SERVER_WAITING),
+    FL_USES(SERVER_RUNNING),
+    FL_USES(SERVER_KV_USED_PCT),
+    FL_USES(SERVER_OLDEST_WAIT_NS),
+    FL_USES(SERVER_PROMPT_TOKENS),
+    FL_USES(SERVER_BATCHES),
+    FL_USES(SERVER_TTFT_COUNT),
+    FL_USES(SERVER_TTFT_MISSED),
+    FL_USES(SERVER_TTFT_P99_NS),
+    FL_USES(SERVER_TBT_SUM_NS),
+    FL_USES(SERVER_TBT_COUNT),
+    FL_USES(SERVER_TBT_MISSED),
+    FL_USES(SERVER_TBT_P99_NS),
+    FL_USES(ENGINE_STEPS),
+};
+
 FL_POLICY(tightrope) = {FL_POLICY_ABI,
                         .name = "tightrope",
                         .summary = "spends a slowdown budget exactly, by a ledger of the work done",
                         .source = "Foldline",
-                        .gpu_needs = FL_BIT(FL_GPU_POWER_W),
-                        .gpu_instead = FL_BIT(FL_GPU_ENERGY_J) | FL_BIT(FL_GPU_ENERGY_NS),
-                        .gpu_uses = FL_BIT(FL_GPU_ENERGY_J) | FL_BIT(FL_GPU_ENERGY_NS) | FL_BIT(FL_GPU_SM_MHZ) |
-                                    FL_BIT(FL_GPU_KERNELS) | FL_BIT(FL_GPU_ITERATIONS) | FL_BIT(FL_GPU_DRAM_BYTES) |
-                                    FL_BIT(FL_GPU_UTIL_MEM_PCT) | FL_BIT(FL_GPU_UTIL_GPU_PCT),
-                        .server_uses = FL_TIGHTROPE_SERVER_USES,
-                        .uses_batches = 1,
                         .gpu_drives = FL_BIT(FL_SET_SM_MHZ) | FL_BIT(FL_SET_RECORDS),
-                        .param = param_rows,
-                        .param_count = FL_COUNT(param_rows),
-                        .probe = probe_rows,
-                        .probe_count = PROBES,
-                        .param_size = sizeof(params),
                         .state_size = sizeof(fl_tightrope_state),
                         .gpu_size = sizeof(gpu_state),
-                        .init = init,
-                        .step = step};
+                        FL_POLICY_PARTS(params)};

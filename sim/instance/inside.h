@@ -1,4 +1,5 @@
-/* What the files of sim/instance share: copies of instances and of parameter structs, and parameters as text. */
+/* What the files of sim/instance share: checks of signal rows, copies of instances and of parameter structs, and
+ * parameters as text. */
 #pragma once
 
 #include "policies/policy.h"
@@ -7,6 +8,9 @@
 
 #include <stddef.h>
 #include <stdint.h>
+
+/* FL_BAD_INPUT: a signal row of the policy says what the contract does not allow, or there are too many. */
+fl_status fl_reads_check(const fl_policy *policy, fl_diag *d);
 
 /* Return a second struct that shares nothing with the first. NULL: no memory. */
 void *fl_params_copy(const fl_policy *policy, const void *params);

@@ -148,17 +148,10 @@ struct fl_instance {
 
 typedef enum verdict { FAULT, AS_IT_IS, SNAPPED, CLAMPED } verdict;
 
-static double nearest(fl_ladder ladder, double mhz) {
-    double low = fl_ladder_down(ladder, mhz), high = fl_ladder_up(ladder, mhz);
-    return mhz - low <= high - mhz ? low : high;
-}
-
 static verdict snap(fl_ladder ladder, double *mhz) {
     double asked = *mhz;
     if (ladder.count) /* a ladder that is not known snaps nothing */
-        *mhz = asked <= fl_ladder_min(ladder)   ? fl_ladder_min(ladder)
-               : asked >= fl_ladder_max(ladder) ? fl_ladder_max(ladder)
-                                                : nearest(ladder, asked);
+        *mhz = fl_ladder_nearest(ladder, asked);
     return *mhz != asked ? SNAPPED : AS_IT_IS;
 }
 
@@ -408,22 +401,25 @@ void fl_instance_close(fl_instance *in) {
     free(in);
 }
 
-static const char *first_server_need(const fl_policy *policy) {
+static const char *first_server_need(uint64_t needs) {
     for (int id = 0; id < FL_SERVER_SIGNAL_COUNT; id++)
-        if (policy->server_needs >> id & 1)
+        if (needs >> id & 1)
             return fl_rows_at(FL_ROWS_SERVER_SIGNAL, (size_t)id)->name;
     return "unknown";
 }
 
 static fl_status open_checked(fl_instance *in, const fl_instance_options *o, fl_diag *d) {
     fl_status status = fl_params_resolve(&in->params, o->policy, o->layer, o->layer_count, d);
+    if (!status)
+        status = fl_reads_check(o->policy, d);
     if (status)
         return status;
-    if (o->policy->server_needs && !o->facts->server_count)
+    const uint64_t server_needs = fl_reads_of(o->policy).server_needs;
+    if (server_needs && !o->facts->server_count)
         return fl_refuse(d,
                          "policy %s: it reads the signals of a server that batches requests (%s), and there is none "
                          "here",
-                         o->policy->name, first_server_need(o->policy));
+                         o->policy->name, first_server_need(server_needs));
     if (!allocate(in))
         return fl_no_memory(d, NULL);
     enter(in, FL_CALL_INIT, 0, 0);

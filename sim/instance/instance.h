@@ -66,6 +66,23 @@ size_t fl_rows_count(fl_row_set set);
 const fl_row_info *fl_rows_at(fl_row_set set, size_t index);
 int fl_rows_find(fl_row_set set, const char *name); /* index of the row; -1: no such name */
 
+/* What a policy reads (its signal rows), as sets of signals: FL_BIT of FL_GPU_..., FL_HOST_... and FL_SERVER_.... */
+typedef struct fl_reads {
+    uint64_t gpu_needs, gpu_uses, gpu_instead, host_needs, server_needs, server_uses;
+    uint64_t gpu, server; /* needs and uses: what a host measures, if it can */
+    bool records;         /* kernel records are on from the start */
+    bool steps;           /* it takes records of the steps of a server's engine */
+} fl_reads;
+fl_reads fl_reads_of(const fl_policy *policy);
+
+/* A policy with more signal rows is refused. */
+enum { FL_SIGNAL_ROWS_MAX = 4 * FL_SIGNAL_COUNT };
+
+/* Return the policy as a host runs it that can read `offers` (FL_BIT(FL_GPU_...)) at most. Where the host lacks a
+ * needed signal and has all those that stand in for it, the policy needs these instead. It uses signals where they are
+ * offered. Its signal rows are those written to `row`, room for FL_SIGNAL_ROWS_MAX, which must outlive it. */
+fl_policy fl_policy_where(const fl_policy *policy, uint64_t offers, fl_signal_row *row);
+
 /* Compare a plug-in's contract with this program's. NULL: they are the same. Otherwise returns buf with both versions
  * and the first row that differs. Reads nothing of the descriptor beyond its fl_abi. */
 const char *fl_abi_difference(const fl_abi *theirs, char *buf, size_t size);

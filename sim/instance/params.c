@@ -431,7 +431,7 @@ static bool is_off(const fl_facts *facts, const void *params, const fl_param *ro
         for (uint32_t gpu = 0; gpu < facts->gpu_count; gpu++) {
             char of[48];
             const fl_ladder l = ladder_of(facts, row->name, gpu, of);
-            if ((own && cell[0] != gpu) || !(mhz > 0) || !l.count || fl_ladder_up(l, mhz) == mhz)
+            if ((own && cell[0] != gpu) || !(mhz > 0) || !l.count || fl_ladder_has(l, mhz))
                 continue;
             fl_off_ladder(mhz, of, l.mhz, l.count, buf);
             return true;

@@ -51,13 +51,6 @@ extern const fl_readout fl_readout_nvml;
 /* Return FL_BIT(FL_GPU_...) of the signals that the library has a call for. */
 uint64_t fl_readout_offers(const fl_readout *r);
 
-/* Return the policy as a host runs it that can read `offers` at most. Where the host lacks one of gpu_needs and the
- * policy has substitutes, the host reads these instead. It reads gpu_uses where they are offered. */
-fl_policy fl_policy_where(const fl_policy *p, uint64_t offers);
-
-/* Return FL_BIT(FL_GPU_...) of the signals that a host measures for the policy, if available. */
-static inline uint64_t fl_policy_reads(const fl_policy *p) { return p->gpu_needs | p->gpu_uses; }
-
 /* ---- the node ---- */
 
 typedef struct fl_node fl_node;

@@ -23,8 +23,8 @@
  * the own program has a counter: the one of DEPO's authors counts launches, in the program that it drives, and takes no
  * record of them. A host that reads as a live one of `reader` is taken to have the collector (--rings). Else the count
  * is that of the records, and known while they are on. */
-static inline bool fl_policy_counts(const fl_policy *p, const fl_readout *reader) {
-    return reader != NULL || (p->gpu_needs & FL_BIT(FL_GPU_KERNELS)) != 0;
+static inline bool fl_policy_counts(const fl_reads *r, const fl_readout *reader) {
+    return reader != NULL || (r->gpu_needs & FL_BIT(FL_GPU_KERNELS)) != 0;
 }
 
 /* ---- when signals are stale and where counters wrap ---- */
@@ -77,6 +77,7 @@ typedef struct fl_host { /* the simulated host of one policy: time, readings, se
     fl_faults *faults;
     fl_guard *guard;
     int64_t *lost_ns; /* per GPU */
+    fl_reads reads;   /* what the policy reads; nothing without one */
     fl_run_sets sets;
     bool recorded;         /* records were on on a GPU since the last step */
     fl_readout_view *view; /* per GPU; NULL without a reader */
@@ -88,7 +89,7 @@ typedef struct fl_host { /* the simulated host of one policy: time, readings, se
 } fl_host;
 
 static void read_gpu(fl_host *h, uint32_t i, int64_t t_ns, fl_gpu_sample *out) {
-    const uint64_t needs = fl_policy_reads(h->o->policy);
+    const uint64_t needs = h->reads.gpu;
     fl_node_read(h->node, i, true, out);
     out->valid &= needs; /* a watcher may have asked for more */
     out->fresh &= needs;
@@ -144,13 +145,13 @@ static fl_status read_signals(fl_host *h, fl_sample *sample, fl_diag *d) {
         read_gpu(h, i, sample->time_ns, &h->gpu[i]);
         fl_guard_gpu(h->guard, i, sample->time_ns, &h->gpu[i]);
     }
-    if (!h->view && h->o->policy->host_needs & ~FL_HOST_KNOWS) {
+    if (!h->view && h->reads.host_needs & ~FL_HOST_KNOWS) {
         fl_node_read_host(h->node, true, &sample->host);
         fl_faults_host(h->faults, sample->time_ns, &sample->host);
         fl_guard_host(h->guard, sample->time_ns, &sample->host);
     }
     const double target_w = fl_target_at(h->o->target, sample->time_ns);
-    if (h->o->policy->host_needs & FL_BIT(FL_HOST_TARGET_W) && !isnan(target_w)) {
+    if (h->reads.host_needs & FL_BIT(FL_HOST_TARGET_W) && !isnan(target_w)) {
         sample->host.valid |= FL_BIT(FL_HOST_TARGET_W);
         sample->host.fresh |= FL_BIT(FL_HOST_TARGET_W);
         sample->host.value[FL_HOST_TARGET_W] = target_w;
@@ -255,9 +256,9 @@ static fl_status switch_records(fl_host *h, int64_t *truth_at, fl_diag *d) {
 /* A live host looks before it begins whether its signals can be read, and looks again where one is missing. What it
  * saw counts for nothing afterwards; the time it took is over. */
 static fl_status look_first(fl_host *h, int64_t *truth_at, fl_diag *d) {
-    const fl_policy *p = h->o->policy;
+    const fl_reads *p = &h->reads;
     const uint32_t gpus = fl_node_gpu_count(h->node);
-    if (!h->view || !(fl_policy_reads(p) | (p->host_needs & ~FL_HOST_KNOWS)))
+    if (!h->view || !(p->gpu | (p->host_needs & ~FL_HOST_KNOWS)))
         return FL_OK;
     for (int look = 0; look < 2; look++) {
         bool all = !(p->host_needs & ~FL_HOST_KNOWS);
@@ -293,7 +294,7 @@ static fl_status drive(fl_host *h, fl_diag *d) {
     fl_status first = h->instance ? look_first(h, &truth_at, d) : FL_OK;
     if (first)
         return first;
-    for (uint32_t i = 0; h->o->policy && h->o->policy->needs_records && i < fl_node_gpu_count(h->node); i++)
+    for (uint32_t i = 0; h->reads.records && i < fl_node_gpu_count(h->node); i++)
         fl_run_record(&h->sets, i, true);
     int64_t next = h->began_ps;
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
@@ -366,19 +367,18 @@ static uint32_t ask_policy(void *user, const fl_route_query *query) {
 
 fl_status fl_run(const fl_run_options *o, fl_run_result *r, fl_diag *d) {
     *r = (fl_run_result){0};
-    fl_host h = {.o = o, .r = r};
+    fl_host h = {.o = o, .r = r, .reads = o->policy ? fl_reads_of(o->policy) : (fl_reads){0}};
     fl_follow_open(&h.follow, o->target);
     fl_status s = open_faults(&h, d);
     fl_node_options node = {.w = o->w,
                             .rates = o->rates,
                             .spec = o->spec,
                             .seed = o->facts->seed,
-                            .gpu_needs =
-                                (o->policy ? fl_policy_reads(o->policy) : 0) | (o->on_watch ? o->watch_needs : 0),
-                            .counted = o->policy && fl_policy_counts(o->policy, o->reader),
-                            .host_needs = o->policy ? o->policy->host_needs : 0,
-                            .server_needs = o->policy ? o->policy->server_needs | o->policy->server_uses : 0,
-                            .batches = o->policy && o->policy->uses_batches,
+                            .gpu_needs = h.reads.gpu | (o->on_watch ? o->watch_needs : 0),
+                            .counted = o->policy && fl_policy_counts(&h.reads, o->reader),
+                            .host_needs = h.reads.host_needs,
+                            .server_needs = h.reads.server,
+                            .batches = h.reads.steps,
                             .route = o->policy && o->policy->route ? ask_policy : NULL,
                             .route_user = &h,
                             .lost_at_ns = h.lost_ns,

@@ -45,15 +45,6 @@ uint64_t fl_readout_offers(const fl_readout *r) {
     return bits;
 }
 
-fl_policy fl_policy_where(const fl_policy *p, uint64_t offers) {
-    fl_policy here = *p;
-    here.gpu_uses &= offers;
-    const uint64_t missing = p->gpu_needs & ~offers;
-    if (missing && p->gpu_instead && !(p->gpu_instead & ~offers))
-        here.gpu_needs = (p->gpu_needs & offers) | p->gpu_instead;
-    return here;
-}
-
 double fl_readout_whole(const fl_readout *r, int id, double value) {
     return (double)llround(value * r->rule[id].per_unit) / r->rule[id].per_unit;
 }
@@ -86,7 +77,8 @@ void fl_readout_show(const fl_readout *r, fl_readout_view *view, uint64_t needs,
 
 fl_status fl_run_servers_open(fl_run_servers *r, const fl_workload *w, const fl_policy *policy, fl_diag *d) {
     *r = (fl_run_servers){0};
-    if (policy && policy->server_needs && !w->serving)
+    const fl_reads reads = policy ? fl_reads_of(policy) : (fl_reads){0};
+    if (reads.server_needs && !w->serving)
         return fl_refuse(d, "%s: %s reads signals of servers, and there are none", w->name, policy->name);
     if (!policy || !w->serving)
         return FL_OK;
@@ -94,7 +86,7 @@ fl_status fl_run_servers_open(fl_run_servers *r, const fl_workload *w, const fl_
     if (!r->sample)
         return fl_no_memory(d, "the run");
     r->count = w->serving->server_count;
-    r->batches = policy->uses_batches;
+    r->batches = reads.steps;
     return FL_OK;
 }
 

@@ -39,6 +39,13 @@ static void take(fl_bench *b, const char *key, double ratio, const fl_bench_case
     r->step_ns = c->step_ns;
 }
 
+static const fl_signal_row usual_signals[] = {FL_NEEDS(GPU_UTIL_GPU_PCT), FL_NEEDS(GPU_POWER_W),
+                                              FL_NEEDS(GPU_THROTTLE),     FL_NEEDS(HOST_CPU_UOPS),
+                                              FL_NEEDS(HOST_CPU_CYCLES),  FL_NEEDS(HOST_NODE_POWER_W)};
+#define GPU_ROW(id, ...) FL_NEEDS(GPU_##id),
+#define HOST_ROW(id, ...) FL_NEEDS(HOST_##id),
+static const fl_signal_row every_signal[] = {FL_GPU_SIGNALS(GPU_ROW) FL_HOST_SIGNALS(HOST_ROW)};
+
 static fl_status measure(fl_bench *b, uint32_t streams, const char *step, const char *kernel, const char *signals,
                          fl_diag *d) {
     const fl_policy *plain = fl_bench_policy("utilizscale");
@@ -50,10 +57,10 @@ static fl_status measure(fl_bench *b, uint32_t streams, const char *step, const 
     o.streams = streams;
     o.sm_demand = streams == 1 ? 1 : 0.12;
     o.memory = streams == 1 ? 0.5 : 0;
-    usual.gpu_needs |= FL_BIT(FL_GPU_POWER_W) | FL_BIT(FL_GPU_THROTTLE);
-    usual.host_needs = FL_BIT(FL_HOST_CPU_UOPS) | FL_BIT(FL_HOST_CPU_CYCLES) | FL_BIT(FL_HOST_NODE_POWER_W);
-    every.gpu_needs = FL_BIT(FL_GPU_SIGNAL_COUNT) - 1;
-    every.host_needs = FL_BIT(FL_HOST_SIGNAL_COUNT) - 1;
+    usual.signal = usual_signals;
+    usual.signal_count = FL_COUNT(usual_signals);
+    every.signal = every_signal;
+    every.signal_count = FL_COUNT(every_signal);
     fl_bench_features_off(b, &off_node, &off_dev);
     fl_status s = all_on(b, &on_node, &on_dev, d);
     fl_bench_case off = {.node = &off_node, .policy = plain, .period_ms = "10"},

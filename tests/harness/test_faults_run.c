@@ -6,6 +6,7 @@
 #include "sim/instance/instance.h"
 #include "sim/node/node.h"
 #include "traces/io/io.h"
+#include "tests/support/reads.h"
 #include "tests/support/node_fixture.h"
 
 typedef struct witness {
@@ -65,8 +66,8 @@ static fl_status play(const char *fault, witness *w, fl_diag *why, fl_run_result
     open_node(&r);
     fl_fault f;
     FX_MUST(fl_fault_spec_parse(fault, &f, d));
-    fl_policy policy = fx_policy(FL_BIT(FL_GPU_SIGNAL_COUNT) - 1);
-    policy.host_needs = NX_HOST_ALL;
+    fl_policy policy = fx_policy(0);
+    rx_read(&policy, (rx_set){.gpu = FL_BIT(FL_GPU_SIGNAL_COUNT) - 1, .host = NX_HOST_ALL});
     fl_setting setting[] = {{.name = "mode", .text = "1"}, {.name = "step_us", .text = "10000"}};
     fl_layer layer = {.origin = "test", .setting = setting, .count = 2};
     fl_run_options o = {.w = r.w,
@@ -172,8 +173,8 @@ static void test_wraps(void) {
     fx_rig rig;
     open_node(&rig);
     rise r = {0};
-    fl_policy policy = fx_policy(FL_BIT(FL_GPU_ENERGY_J));
-    policy.host_needs = FL_BIT(FL_HOST_CPU_ENERGY_J);
+    fl_policy policy = fx_policy(0);
+    rx_read(&policy, (rx_set){.gpu = FL_BIT(FL_GPU_ENERGY_J), .host = FL_BIT(FL_HOST_CPU_ENERGY_J)});
     fl_setting setting[] = {{.name = "step_us", .text = "10000"}};
     fl_layer layer = {.origin = "test", .setting = setting, .count = 1};
     fl_run_options o = {.w = rig.w,

@@ -53,11 +53,13 @@ static const fl_param capper_rows[] = {
     {"margin_w", "W", FL_PARAM_REAL, offsetof(capper_params, margin_w), "5", 0, 1000, NULL, "what well below means"},
 };
 
+static const fl_signal_row capper_signals[] = {FL_NEEDS(HOST_NODE_POWER_W)};
+
 static const fl_policy capper = {FL_POLICY_ABI,
                                  .name = "capper",
                                  .summary = "one step per interval",
                                  .source = "power-capping, 3.1",
-                                 .host_needs = FL_BIT(FL_HOST_NODE_POWER_W),
+                                 FL_SIGNAL_ROWS(capper_signals),
                                  .gpu_drives = FL_BIT(FL_SET_SM_MHZ),
                                  .param_count = 3,
                                  .param = capper_rows,

@@ -68,7 +68,7 @@ static fl_facts served;
 static const fl_facts *facts_for(const fl_policy *policy) {
     served = facts;
     fl_feed_servers_open(&servers, &served);
-    return policy->server_needs ? &served : &facts;
+    return fl_reads_of(policy).server_needs ? &served : &facts;
 }
 
 static const fl_kernel_kind kinds[] = {{"axpy", 0, {100, 1, 1}, {256, 1, 1}},
@@ -207,10 +207,12 @@ static void test_descriptors(void) {
                      "%s: parameter row %u needs a name, a unit and a help text", p->name, k);
         for (uint32_t k = 0; k < p->probe_count; k++)
             FL_CHECK(p->probe[k].name && p->probe[k].unit && p->probe[k].help, "%s: probe row %u", p->name, k);
-        FL_CHECK(p->gpu_needs >> FL_GPU_SIGNAL_COUNT == 0 && p->host_needs >> FL_HOST_SIGNAL_COUNT == 0 &&
-                     p->gpu_drives >> FL_GPU_CONTROL_COUNT == 0 && p->host_drives >> FL_HOST_CONTROL_COUNT == 0 &&
-                     p->gpu_uses >> FL_GPU_SIGNAL_COUNT == 0 && p->server_needs >> FL_SERVER_SIGNAL_COUNT == 0 &&
-                     p->server_uses >> FL_SERVER_SIGNAL_COUNT == 0 && p->wakes >> FL_WAKE_COUNT == 0,
+        for (uint32_t k = 0; k < p->signal_count; k++)
+            for (uint32_t m = 0; m < k; m++)
+                FL_CHECK(memcmp(&p->signal[k], &p->signal[m], sizeof *p->signal) != 0, "%s: signal row %u twice",
+                         p->name, m);
+        FL_CHECK(p->gpu_drives >> FL_GPU_CONTROL_COUNT == 0 && p->host_drives >> FL_HOST_CONTROL_COUNT == 0 &&
+                     p->wakes >> FL_WAKE_COUNT == 0,
                  "%s: a mask has bits of no row", p->name);
     }
 }
@@ -259,7 +261,7 @@ static void test_no_server(void) {
         fl_instance_options o = {.policy = p, .facts = &facts};
         fl_instance *in = NULL;
         fl_diag d = {0};
-        if (!p->server_needs)
+        if (!fl_reads_of(p).server_needs)
             continue;
         FL_CHECK(fl_instance_open(&in, &o, &d) == FL_BAD_INPUT && strstr(d.message, p->name) &&
                      strstr(d.message, "there is none here"),

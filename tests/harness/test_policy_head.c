@@ -41,11 +41,13 @@ static void step(void *state, const void *p, const fl_facts *facts, const fl_sam
     (void)c;
 }
 
+static const fl_signal_row SIGNALS[] = {FL_NEEDS(GPU_POWER_W)};
+
 static const fl_policy POLICY = {FL_POLICY_ABI,
                                  .name = "headed",
                                  .summary = "",
                                  .source = "",
-                                 .gpu_needs = FL_BIT(FL_GPU_POWER_W),
+                                 FL_SIGNAL_ROWS(SIGNALS),
                                  .param = PARAMS,
                                  .param_count = sizeof PARAMS / sizeof *PARAMS,
                                  .param_size = sizeof(params),

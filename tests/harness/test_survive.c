@@ -298,7 +298,10 @@ static bool find_probe(const fl_policy *p, const char *name, uint32_t gpus, size
     return false;
 }
 
-static bool reads(const fl_policy *p) { return (p->gpu_needs | p->host_needs) != 0 || p->needs_records; }
+static bool reads(const fl_policy *p) {
+    const fl_reads r = fl_reads_of(p);
+    return (r.gpu_needs | r.host_needs) != 0 || r.records;
+}
 
 /* NULL, or what is wrong with a decision. `held`, where a policy has such a probe, is 1 while it decides without
  * readings (by HELD_STEP the slowest has come to decide), NAN where it never decides by any. */
@@ -365,13 +368,14 @@ static const fl_decision *step(fl_instance *in, const fl_sample *sample) {
 /* Runs it through; the first thing that goes wrong, or NULL. */
 static const char *weather_it(fl_instance *in, feed *f, uint64_t *at_step) {
     const fl_policy *p = fl_instance_policy(in);
+    const bool records = fl_reads_of(p).records;
     const size_t probes = fl_instance_probe_count(in);
     fl_instance *copy = NULL;
     settings last = {0};
     int64_t delay_ns = 1;
     const char *wrong = NULL;
     for (uint32_t g = 0; g < f->m->gpus; g++)
-        f->recording[g] = p->needs_records;
+        f->recording[g] = records;
     for (int i = 0; i < STEPS && !wrong; i++) {
         fl_diag d;
         if (i == COPY_STEP)
@@ -390,9 +394,8 @@ static const char *weather_it(fl_instance *in, feed *f, uint64_t *at_step) {
         delay_ns = now->delay_ns;
         for (uint32_t g = 0; g < f->m->gpus; g++)
             if (now->gpu[g][FL_SET_RECORDS].set)
-                f->recording[g] = now->gpu[g][FL_SET_RECORDS].value == FL_DEFAULT
-                                      ? p->needs_records
-                                      : now->gpu[g][FL_SET_RECORDS].value > 0;
+                f->recording[g] =
+                    now->gpu[g][FL_SET_RECORDS].value == FL_DEFAULT ? records : now->gpu[g][FL_SET_RECORDS].value > 0;
     }
     fl_instance_close(copy);
     return wrong;
@@ -437,10 +440,11 @@ static void test_weather(void) {
     for (size_t p = 0; p < fl_policies_count; p++)
         for (size_t m = fl_nightly() ? 0 : p % 3; m < MACHINES; m += fl_nightly() ? 1 : 3) {
             open_site(&machines[m], s);
-            if (!fl_policies[p]->server_needs)
+            const fl_reads r = fl_reads_of(fl_policies[p]);
+            if (!r.server_needs)
                 weather_on(fl_policies[p], s, m);
             fl_feed_servers_open(&s->servers, &s->facts);
-            if (fl_policies[p]->server_needs || fl_policies[p]->server_uses)
+            if (r.server)
                 weather_on(fl_policies[p], s, m);
         }
     free(s);
@@ -533,7 +537,8 @@ static void test_runs(void) {
             s = fl_rates_new(&rates, w, &p.node, &d);
         FL_CHECK(s == FL_OK, "%s: %s", platforms[i].name, d.message);
         for (size_t k = 0; !s && k < fl_policies_count; k++)
-            for (size_t n = 0; n < sizeof disasters / sizeof *disasters && !fl_policies[k]->server_needs; n++)
+            for (size_t n = 0; n < sizeof disasters / sizeof *disasters && !fl_reads_of(fl_policies[k]).server_needs;
+                 n++)
                 if (fl_nightly() || (i + k + n) % 3 == 0) /* each policy meets two disasters on each platform */
                     play(&p, &facts, w, rates, fl_policies[k], &disasters[n]);
         fl_rates_free(rates);

@@ -121,9 +121,11 @@ static size_t sets_of(const fl_decisions *r) {
 
 static bool on_nvml(const fl_policy *p) {
     const uint64_t reads = fl_vendor_reads("nvidia") | FL_BIT(FL_GPU_KERNELS);
-    const fl_policy here = fl_policy_where(p, reads);
-    const bool fixed = !p->gpu_needs && !p->needs_records; /* sets of the CPU only where it is told to */
-    return !p->server_needs && !(here.gpu_needs & ~reads) && !(p->host_needs & ~FL_HOST_KNOWS) &&
+    fl_signal_row row[FL_SIGNAL_ROWS_MAX];
+    const fl_policy here = fl_policy_where(p, reads, row);
+    const fl_reads asked = fl_reads_of(p);
+    const bool fixed = !asked.gpu_needs && !asked.records; /* sets of the CPU only where it is told to */
+    return !asked.server_needs && !(fl_reads_of(&here).gpu_needs & ~reads) && !(asked.host_needs & ~FL_HOST_KNOWS) &&
            (!p->host_drives || fixed);
 }
 
@@ -269,7 +271,8 @@ static void test_what_is_missing(void) {
     snprintf(folder, sizeof folder, "%.300s", fl_temp_path(""));
     for (size_t i = 0; i < fl_policies_count; i++) {
         const fl_policy *p = fl_policies[i];
-        if (on_nvml(p) || p->server_needs) /* without a server: tests/program/live_server.sh */
+        const fl_reads asked = fl_reads_of(p);
+        if (on_nvml(p) || asked.server_needs) /* without a server: tests/program/live_server.sh */
             continue;
         const int status = shell("FOLDLINE_STATE='%s/state' '%s' emulate " SAMPLES "sweetspot-blackscholes.csv "
                                  "--platform rtx4070-laptop --time virtual --quiet --privileged --rings '%s/rings' -- "
@@ -278,7 +281,7 @@ static void test_what_is_missing(void) {
         size_t size;
         char *out = fl_temp_slurp(fl_temp_path("out.txt"), &size);
         const uint64_t reads = fl_vendor_reads("nvidia");
-        const bool blind = (p->gpu_needs || p->host_needs) && !(p->gpu_needs & reads);
+        const bool blind = (asked.gpu_needs || asked.host_needs) && !(asked.gpu_needs & reads);
         FL_CHECK(out && (strstr(out, "cannot be read here") || strstr(out, "cannot be set here") ||
                          strstr(out, "nothing to decide on here") || strstr(out, "needs the program's markers")),
                  "%s: says nothing of what is missing: %s", p->name, out ? out : "");

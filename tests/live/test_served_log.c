@@ -42,13 +42,13 @@ static void every_step(void *state, const void *params, const fl_facts *f, const
     c->delay_ns = 1000000 * (1 + (int64_t)sum % 9 + (int64_t)s->record_lost);
 }
 
+static const fl_signal_row every_signals[] = {FL_NEEDS(GPU_POWER_W), FL_USES(GPU_ITERATIONS), FL_USES(SERVER_RUNNING),
+                                              FL_USES(ENGINE_STEPS)};
+
 static const fl_policy every = {FL_POLICY_ABI,
                                 .name = "every",
-                                .gpu_needs = FL_BIT(FL_GPU_POWER_W),
-                                .gpu_uses = FL_BIT(FL_GPU_ITERATIONS),
-                                .server_uses = FL_BIT(FL_SERVER_RUNNING),
+                                FL_SIGNAL_ROWS(every_signals),
                                 .wakes = FL_BIT(FL_WAKE_MARKER),
-                                .uses_batches = 1,
                                 .gpu_drives = FL_BIT(FL_SET_SM_MHZ) | FL_BIT(FL_SET_RECORDS),
                                 .init = every_init,
                                 .step = every_step};
@@ -101,14 +101,14 @@ static void play(const fl_policy *p, fl_steplog *log, fl_live_log *live) {
         for (int g = 0; g < 3; g++)
             for (int id = 0; id < FL_GPU_SIGNAL_COUNT; id++) {
                 gpu[g].value[id] += floor(100 * fl_random_unit(&random));
-                gpu[g].valid = gpu[g].fresh = fl_policy_reads(p); /* as hosts do: what it does not read is not shown */
+                gpu[g].valid = gpu[g].fresh = fl_reads_of(p).gpu; /* as hosts do: what it does not read is not shown */
             }
         fl_server_feed_next(&feed, 2, i < 150 ? 1 : 0.6, 1, before, &sample);
         if (!sample.batch && i >= 100) /* told, but none ended; before that nobody tells */
             sample.batch = feed.batch;
         feed_kernels(p, i, &sample);
         for (int k = 0; k < 2; k++)
-            feed.sample[k].valid &= p->server_needs | p->server_uses;
+            feed.sample[k].valid &= fl_reads_of(p).server;
         CU_ASSERT_FATAL(fl_instance_step(in, &sample, &decision, &d) == FL_OK);
         FL_CHECK(fl_steplog_add(log, &sample, decision, &d) == FL_OK, "%s", d.message);
         FL_CHECK(live && fl_live_log_add(live, &sample, decision, &d) == FL_OK, "%s", d.message);
@@ -151,7 +151,7 @@ static void test_replay(void) {
         fl_steplog log;
         fl_decisions read = {0};
         fl_diag d = {0};
-        if (!p->server_needs && !p->server_uses && strcmp(p->name, "polca") != 0)
+        if (!fl_reads_of(p).server && strcmp(p->name, "polca") != 0)
             continue;
         CU_ASSERT_FATAL(fl_steplog_open(&log, p, 3, &d) == FL_OK);
         FL_CHECK(fl_server_head_put(&facts, &log.log.head, &d) == FL_OK, "%s", d.message);

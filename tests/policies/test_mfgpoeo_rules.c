@@ -210,14 +210,9 @@ static void test_start(void) {
         {{124, 1, 1, 0.59, 94, 20}, 105}, {{124, 1, 1, 0.6, 94, 20}, 99},  {{124, 1, 1, 0.9, 94, 20}, 112},
         {{124, 0, 0, 1, 50, 50}, 112},    {{1, 1, 0, 1, 50, 50}, 0},       {{2, 1, 1, 0.9, 50, 10}, 1},
     };
-    static const int32_t mhz[] = {100, 110, 130};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)
         FL_CHECK(fl_mfg_start_gear(&row[i].s) == row[i].gear, "row %zu: %d", i, fl_mfg_start_gear(&row[i].s));
     FL_CHECK(fl_mfg_high_gear(124, 0.95) == 118 && fl_mfg_high_gear(1, 0.95) == 0, "rounded up, on the ladder");
-    FL_CHECK(fl_mfg_nearest_gear((fl_ladder){mhz, 3}, 121) == 2 && fl_mfg_nearest_gear((fl_ladder){mhz, 3}, 119) == 1,
-             "the nearest gear");
-    FL_CHECK(fl_mfg_nearest_gear((fl_ladder){mhz, 3}, 120) == 1 && fl_mfg_nearest_gear((fl_ladder){mhz, 3}, 1) == 0,
-             "the lower one of two");
 }
 
 static void test_bound(void) {

@@ -221,7 +221,7 @@ static const char *init(void *state, const void *params, const fl_facts *facts) 
         p->cores = gpu->sm_count ? UINT64_C(128) * gpu->sm_count : 10240;
         p->wanted[FL_SET_SM_MHZ] = p->wanted[FL_SET_MEM_MHZ] = FL_DEFAULT;
         memcpy(p->last_set, p->wanted, sizeof p->last_set);
-        p->last_set[FL_SET_RECORDS] = 1; /* as needs_records asks: off in the first step */
+        p->last_set[FL_SET_RECORDS] = 1; /* as the descriptor asks: off in the first step */
         programs = p;
         if (sem_init(&p->go, 0, 0) || sem_init(&p->done, 0, 0) || pthread_create(&p->thread, NULL, run_program, p)) {
             fprintf(stderr, "no thread\n");
@@ -283,15 +283,17 @@ char *ref_state_text(uint32_t gpu, char *buf, size_t size) {
     return buf;
 }
 
+static const fl_signal_row signal_rows[] = {FL_NEEDS(GPU_POWER_W),      FL_NEEDS(GPU_UTIL_GPU_PCT),
+                                            FL_NEEDS(GPU_UTIL_MEM_PCT), FL_NEEDS(GPU_SM_MHZ),
+                                            FL_NEEDS(GPU_MEM_MHZ),      FL_NEEDS(KERNEL_RECORDS)};
+
 const fl_policy ref_policy = {FL_POLICY_ABI,
                               .name = "mf-gpoeo-reference",
                               .summary = "MF-GPOEO's released controller, a second time",
                               .source = "MF-GPOEO, as released",
-                              .gpu_needs = FL_BIT(FL_GPU_POWER_W) | FL_BIT(FL_GPU_UTIL_GPU_PCT) |
-                                           FL_BIT(FL_GPU_UTIL_MEM_PCT) | FL_BIT(FL_GPU_SM_MHZ) | FL_BIT(FL_GPU_MEM_MHZ),
+                              FL_SIGNAL_ROWS(signal_rows),
                               .gpu_drives = FL_BIT(FL_SET_SM_MHZ) | FL_BIT(FL_SET_MEM_MHZ) | FL_BIT(FL_SET_RECORDS) |
                                             FL_BIT(FL_SET_POWER_LIMIT_W),
-                              .needs_records = 1,
                               .gpu_size = sizeof(ref_program *),
                               .init = init,
                               .step = step};

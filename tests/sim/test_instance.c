@@ -5,6 +5,7 @@
 #include "sim/instance/inside.h"
 #include "sim/instance/instance.h"
 #include "traces/io/io.h"
+#include "tests/support/reads.h"
 #include "tests/support/suite.h"
 
 #include <math.h>
@@ -317,11 +318,78 @@ static void test_bad_descriptor(void) {
              d.message);
 }
 
+static void test_bad_signals(void) {
+    static const struct {
+        fl_signal_row row[2];
+        bool right;
+    } tables[] = {
+        {{FL_NEEDS(GPU_POWER_W), FL_INSTEAD(GPU_ENERGY_J, GPU_POWER_W)}, true},
+        {{FL_NEEDS(GPU_POWER_W), FL_INSTEAD(GPU_ENERGY_J, GPU_SM_MHZ)}, false},
+        {{FL_USES(GPU_POWER_W), FL_INSTEAD(GPU_ENERGY_J, GPU_POWER_W)}, false},
+        {{FL_NEEDS(HOST_NODE_POWER_W), FL_INSTEAD(GPU_POWER_W, HOST_NODE_POWER_W)}, false},
+        {{FL_NEEDS(GPU_POWER_W), FL_INSTEAD(HOST_NODE_POWER_W, GPU_POWER_W)}, false},
+        {{FL_NEEDS(KERNEL_RECORDS), FL_USES(ENGINE_STEPS)}, true},
+        {{FL_NEEDS(GPU_POWER_W), FL_USES(KERNEL_RECORDS)}, false},
+        {{FL_NEEDS(GPU_POWER_W), FL_NEEDS(ENGINE_STEPS)}, false},
+        {{FL_NEEDS(GPU_POWER_W), FL_USES(HOST_CPU_MHZ)}, false},
+        {{FL_NEEDS(GPU_POWER_W), {.signal = FL_SIGNAL_COUNT}}, false},
+        {{FL_NEEDS(GPU_POWER_W), {.signal = FL_SIGNAL_GPU_SM_MHZ, .how = 3}}, false},
+    };
+    fl_policy p = puppet;
+    fl_instance_options o = {.policy = &p, .facts = &facts};
+    fl_instance *in;
+    fl_diag d = {0};
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        p.signal = tables[i].row;
+        p.signal_count = 2;
+        const fl_status s = fl_instance_open(&in, &o, &d);
+        FL_CHECK(s == (tables[i].right ? FL_OK : FL_BAD_INPUT), "table %zu: %s", i, d.message);
+        FL_CHECK(!s || strstr(d.message, "policy puppet: signal row 2 is none of"), "table %zu: %s", i, d.message);
+        fl_instance_close(s ? NULL : in);
+    }
+    p.signal_count = 100000;
+    FL_CHECK(fl_instance_open(&in, &o, &d) == FL_BAD_INPUT && strstr(d.message, "100000 signal rows, expected"), "%s",
+             d.message);
+    p.signal = NULL;
+    p.signal_count = 1;
+    FL_CHECK(fl_instance_open(&in, &o, &d) == FL_BAD_INPUT && strstr(d.message, "1 signal rows, expected"), "%s",
+             d.message);
+}
+
+/* ---- ladders (policies/policy.h) ---- */
+
+static void test_ladders(void) {
+    static const int32_t mhz[] = {100, 110, 130};
+    static const struct {
+        double mhz;
+        uint32_t up, down, nearest;
+        int has;
+    } rows[] = {{99, 0, 0, 0, 0},  {100, 0, 0, 0, 1}, {104, 1, 0, 0, 0}, {105, 1, 0, 0, 0},
+                {106, 1, 0, 1, 0}, {110, 1, 1, 1, 1}, {119, 2, 1, 1, 0}, {120, 2, 1, 1, 0},
+                {121, 2, 1, 2, 0}, {130, 2, 2, 2, 1}, {131, 2, 2, 2, 0}, {NAN, 2, 0, 2, 0}};
+    const fl_ladder l = {mhz, 3}, none = {0};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const double at = rows[i].mhz;
+        FL_CHECK(fl_ladder_index_up(l, at) == rows[i].up && fl_ladder_index_down(l, at) == rows[i].down &&
+                     fl_ladder_index_nearest(l, at) == rows[i].nearest && fl_ladder_has(l, at) == rows[i].has,
+                 "%g MHz: %u, %u, %u, %d", at, fl_ladder_index_up(l, at), fl_ladder_index_down(l, at),
+                 fl_ladder_index_nearest(l, at), fl_ladder_has(l, at));
+        FL_CHECK(fl_ladder_up(l, at) == mhz[rows[i].up] && fl_ladder_down(l, at) == mhz[rows[i].down] &&
+                     fl_ladder_nearest(l, at) == mhz[rows[i].nearest],
+                 "%g MHz: the clocks at these indices", at);
+        FL_CHECK(!fl_ladder_up(none, at) && !fl_ladder_down(none, at) && !fl_ladder_nearest(none, at) &&
+                     !fl_ladder_has(none, at),
+                 "no clocks");
+    }
+    CU_ASSERT(fl_ladder_at(l, -1) == 100 && fl_ladder_at(l, 1) == 110 && fl_ladder_at(l, 3) == 130);
+    CU_ASSERT(fl_ladder_at(none, 0) == 0 && fl_ladder_share(l, 110.0 / 130) == 110 && fl_ladder_share(l, 0.9) == 130);
+}
+
 /* A policy that reads a server's signals where there is none hears which it asked for: the first of them. */
 static void test_server_needs(void) {
     for (int id = 0; id < FL_SERVER_SIGNAL_COUNT; id++) {
         fl_policy p = puppet;
-        p.server_needs = FL_BIT(id) | FL_BIT(FL_SERVER_SIGNAL_COUNT - 1);
+        rx_read(&p, (rx_set){.server = FL_BIT(id) | FL_BIT(FL_SERVER_SIGNAL_COUNT - 1)});
         fl_instance_options o = {.policy = &p, .facts = &facts};
         fl_instance *in;
         fl_diag d = {0};
@@ -624,14 +692,14 @@ static void test_identity(void) {
         const char *from, *to, *expected;
     } edits[] = {
         {"gpu signal power_w W GAUGE", "gpu signal power_w mW GAUGE",
-         "built for 'abi 3', this program has 'abi 3'; first row that differs: 'gpu signal power_w mW GAUGE' there, "
+         "built for 'abi 4', this program has 'abi 4'; first row that differs: 'gpu signal power_w mW GAUGE' there, "
          "'gpu signal power_w W GAUGE' here"},
         {"gpu signal power_w W GAUGE", "gpu signal power_w V GAUGE", /* as long */
          "first row that differs: 'gpu signal power_w V GAUGE' there, 'gpu signal power_w W GAUGE' here"},
         {"gpu signal power_w W GAUGE", "gpu signal power_w W GAUG", /* ours goes on */
          "first row that differs: 'gpu signal power_w W GAUG' there, 'gpu signal power_w W GAUGE' here"},
-        {"abi 3", "abi 1",
-         "built for 'abi 1', this program has 'abi 3'; first row that differs: 'abi 1' there, 'abi 3' here"},
+        {"abi 4", "abi 1",
+         "built for 'abi 1', this program has 'abi 4'; first row that differs: 'abi 1' there, 'abi 4' here"},
         {"host signal cpu_mhz MHz GAUGE\n", "",
          "first row that differs: 'host signal cpu_util_pct % MEAN' there, 'host signal cpu_mhz MHz GAUGE' here"},
         {"energy_j J COUNTER", "energy_j J GAUGE", "'gpu signal energy_j J GAUGE' there"},
@@ -651,7 +719,7 @@ static void test_identity(void) {
     for (int length = 119; length <= 122; length++) {
         char expected[160], name[160];
         memset(name, 'x', sizeof name);
-        snprintf(rows, sizeof rows, "abi 3\n%.*s\n", length, name);
+        snprintf(rows, sizeof rows, "abi 4\n%.*s\n", length, name);
         snprintf(expected, sizeof expected, "differs: '%.*s' there", length < 120 ? length : 120, name);
         abi.rows = rows;
         FL_CHECK(fl_abi_difference(&abi, text, sizeof text) && strstr(text, expected), "%d: %s", length, text);
@@ -684,8 +752,8 @@ static void test_identity(void) {
 }
 
 FL_SUITE("instance", {"values", test_values}, {"layers", test_layers}, {"tables", test_tables},
-         {"bad descriptor", test_bad_descriptor}, {"signals of a server", test_server_needs},
-         {"sizes of states", test_state_sizes}, {"huge states", test_huge_states}, {"requests", test_requests},
-         {"unknown ranges", test_unknown_ranges}, {"limits of the host", test_host_limits},
-         {"host and faults", test_host_and_faults}, {"rate limit", test_rate_limit}, {"rows", test_rows},
-         {"identity of the contract", test_identity})
+         {"bad descriptor", test_bad_descriptor}, {"bad signal rows", test_bad_signals}, {"ladders", test_ladders},
+         {"signals of a server", test_server_needs}, {"sizes of states", test_state_sizes},
+         {"huge states", test_huge_states}, {"requests", test_requests}, {"unknown ranges", test_unknown_ranges},
+         {"limits of the host", test_host_limits}, {"host and faults", test_host_and_faults},
+         {"rate limit", test_rate_limit}, {"rows", test_rows}, {"identity of the contract", test_identity})

@@ -1,4 +1,5 @@
 /* The whole node with every feature on: wall, heat, host CPU, meters, streams, launches, APU. */
+#include "tests/support/reads.h"
 #include "tests/support/node_fixture.h"
 
 #include "models/laws/device.h"
@@ -48,8 +49,8 @@ static void set_all(void *state, const void *params, const fl_facts *facts, cons
 }
 
 static void run_all(const fx_rig *r, bool streams_only, fl_run_result *out) {
-    fl_policy policy = fx_policy((FL_BIT(FL_GPU_SIGNAL_COUNT) - 1));
-    policy.host_needs = NX_HOST_ALL;
+    fl_policy policy = fx_policy(0);
+    rx_read(&policy, (rx_set){.gpu = FL_BIT(FL_GPU_SIGNAL_COUNT) - 1, .host = NX_HOST_ALL});
     policy.gpu_drives |= FL_BIT(FL_SET_POWER_LIMIT_W) | FL_BIT(FL_SET_RECORDS);
     policy.host_drives = FL_BIT(FL_HOST_CONTROL_COUNT) - 1;
     policy.step = set_all;

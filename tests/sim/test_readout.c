@@ -6,6 +6,7 @@
 #include "sim/node/inside.h"
 #include "sim/node/node.h"
 #include "traces/io/io.h"
+#include "tests/support/reads.h"
 #include "tests/support/node_fixture.h"
 
 /* ---- when a value is fresh ---- */
@@ -93,16 +94,22 @@ static void test_where(void) {
     static const struct {
         const char *why;
         uint64_t needs, uses, instead, offers, want, want_uses;
-    } rows[] = {{"all is there", A | B, C, D, A | B | C | D, A | B, C},
+    } rows[] = {/* what stands in stands in for B */
+                {"all is there", A | B, C, D, A | B | C | D, A | B, C},
                 {"what is used is used where it is offered", A, C | D, 0, A | D, A, D},
+                {"for A nothing stands in", A | B, 0, D, D, A | D, 0},
                 {"a stand-in", A | B, 0, D, A | D, A | D, 0},
                 {"no stand-in", A | B, 0, 0, A, A | B, 0},
                 {"a stand-in that is not offered", A | B, C, D, A, A | B, 0},
                 {"one of two stand-ins", A | B, 0, C | D, A | C, A | B, 0},
-                {"both of two", A | B, 0, C | D, C | D, C | D, 0}};
+                {"both of two", A | B, 0, C | D, A | C | D, A | C | D, 0}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const fl_policy p = {.gpu_needs = rows[i].needs, .gpu_uses = rows[i].uses, .gpu_instead = rows[i].instead};
-        const fl_policy here = fl_policy_where(&p, rows[i].offers);
+        fl_policy p = {.name = "p"};
+        fl_signal_row row[FL_SIGNAL_ROWS_MAX];
+        rx_read(&p,
+                (rx_set){.gpu = rows[i].needs, .gpu_uses = rows[i].uses, .stand_ins = rows[i].instead, .instead = B});
+        const fl_policy where = fl_policy_where(&p, rows[i].offers, row);
+        const fl_reads here = fl_reads_of(&where);
         FL_CHECK(here.gpu_needs == rows[i].want && here.gpu_uses == rows[i].want_uses, "%s: %llx and %llx", rows[i].why,
                  (unsigned long long)here.gpu_needs, (unsigned long long)here.gpu_uses);
     }
@@ -124,10 +131,11 @@ static void step(void *state, const void *params, const fl_facts *facts, const f
     FL_POLICY_ABI, .name = "reader", .summary = "", .source = "", .gpu_drives = FL_BIT(FL_SET_SM_MHZ), .init = init,   \
                    .step = step
 
-static const fl_policy reads = {POLICY, .gpu_needs = FL_BIT(FL_GPU_ENERGY_J) | FL_BIT(FL_GPU_KERNELS),
-                                .needs_records = 1};
+static const fl_signal_row needed_rows[] = {FL_NEEDS(GPU_ENERGY_J), FL_NEEDS(GPU_KERNELS), FL_NEEDS(KERNEL_RECORDS)};
+static const fl_signal_row used_rows[] = {FL_USES(GPU_ENERGY_J)};
+static const fl_policy reads = {POLICY, FL_SIGNAL_ROWS(needed_rows)};
 static const fl_policy reads_nothing = {POLICY};
-static const fl_policy uses = {POLICY, .gpu_uses = FL_BIT(FL_GPU_ENERGY_J)};
+static const fl_policy uses = {POLICY, FL_SIGNAL_ROWS(used_rows)};
 
 typedef struct looks {
     int64_t time_ns[2];

@@ -1,5 +1,6 @@
 /* Servers as a policy and its host see them: signals, facts, records of steps; routing, a GPU that is lost, and setups
  * that are refused. */
+#include "tests/support/reads.h"
 #include "tests/support/serving_fixture.h"
 #include "sim/node/inside.h"
 
@@ -57,8 +58,7 @@ static fl_status see(void *user, const fl_sample *s, const fl_decision *decision
 
 static fl_policy watcher(void) {
     fl_policy p = fx_policy(0);
-    p.server_needs = ALL;
-    p.uses_batches = 1;
+    rx_read(&p, (rx_set){.server = ALL, .steps = 1});
     return p;
 }
 

@@ -1,5 +1,6 @@
 /* Steps at iteration markers: a policy that asks for it is stepped exactly when one is passed, whatever the way of
  * advancing, and to stop there changes nothing of the course. */
+#include "tests/support/reads.h"
 #include "tests/support/node_fixture.h"
 
 #include <string.h>
@@ -45,19 +46,20 @@ static const fl_param waiter_rows[] = {
 };
 
 static fl_policy waiter(uint64_t needs, bool declared) {
-    return (fl_policy){FL_POLICY_ABI,
-                       .name = "waiter",
-                       .summary = "waits for markers",
-                       .source = "none",
-                       .gpu_needs = needs | FL_BIT(FL_GPU_ITERATIONS),
-                       .gpu_drives = FL_BIT(FL_SET_SM_MHZ),
-                       .wakes = declared ? FL_BIT(FL_WAKE_MARKER) : 0,
-                       .param_count = FL_COUNT(waiter_rows),
-                       .param = waiter_rows,
-                       .param_size = sizeof(waiter_params),
-                       .state_size = sizeof(waiter_state),
-                       .init = waiter_init,
-                       .step = waiter_step};
+    fl_policy p = {FL_POLICY_ABI,
+                   .name = "waiter",
+                   .summary = "waits for markers",
+                   .source = "none",
+                   .gpu_drives = FL_BIT(FL_SET_SM_MHZ),
+                   .wakes = declared ? FL_BIT(FL_WAKE_MARKER) : 0,
+                   .param_count = FL_COUNT(waiter_rows),
+                   .param = waiter_rows,
+                   .param_size = sizeof(waiter_params),
+                   .state_size = sizeof(waiter_state),
+                   .init = waiter_init,
+                   .step = waiter_step};
+    rx_read(&p, (rx_set){.gpu = needs | FL_BIT(FL_GPU_ITERATIONS)});
+    return p;
 }
 
 /* ---- what it saw ---- */

@@ -48,7 +48,7 @@ static inline void node_open(node *n, const fl_policy *policy, uint32_t gpus, co
 
 static inline void read_gpu(node *n, uint32_t gpu, double util, double mem, double power, double mhz) {
     fl_gpu_sample *s = &n->sample[gpu];
-    s->valid = s->fresh = fl_policy_assure.gpu_needs;
+    s->valid = s->fresh = fl_reads_of(&fl_policy_assure).gpu_needs;
     s->value[FL_GPU_UTIL_GPU_PCT] = util;
     s->value[FL_GPU_UTIL_MEM_PCT] = mem;
     s->value[FL_GPU_POWER_W] = power;

@@ -83,7 +83,7 @@ static inline double joules_of(const node *n) { return n->now.watts * (double)(n
 static inline void read_node(node *n) {
     const double part = (double)(n->s.time_ns - n->from_ns) / (double)(n->to_ns - n->from_ns);
     const double kernels = n->kernels + floor(kernels_of(n) * part), joules = n->joules + joules_of(n) * part;
-    n->gpu.valid = n->gpu.fresh = n->lost ? 0 : fl_policy_depo.gpu_needs;
+    n->gpu.valid = n->gpu.fresh = n->lost ? 0 : fl_reads_of(&fl_policy_depo).gpu_needs;
     if (n->no_power)
         n->gpu.valid &= ~(FL_BIT(FL_GPU_POWER_W) | FL_BIT(FL_GPU_ENERGY_J) | FL_BIT(FL_GPU_ENERGY_NS));
     if (n->no_counter)

@@ -138,7 +138,7 @@ static inline void mx_read(mx_node *n, uint32_t i, double seconds) {
     fl_gpu_sample *s = &n->sample[i];
     const double power = g->kernel_count ? mx_power(g) : 30;
     g->joules += power * seconds;
-    s->valid = s->fresh = g->lost ? 0 : n->policy->gpu_needs;
+    s->valid = s->fresh = g->lost ? 0 : fl_reads_of(n->policy).gpu_needs;
     if (g->no_power)
         s->valid &= ~(FL_BIT(FL_GPU_POWER_W) | FL_BIT(FL_GPU_ENERGY_J) | FL_BIT(FL_GPU_ENERGY_NS));
     for (int id = 0; id < FL_GPU_SIGNAL_COUNT; id++)

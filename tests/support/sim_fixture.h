@@ -20,6 +20,7 @@
 #include "sim/workload/inside.h"
 #include "sim/workload/workload.h"
 #include "traces/io/io.h"
+#include "tests/support/reads.h"
 #include "tests/support/suite.h"
 
 #include <math.h>
@@ -255,18 +256,19 @@ static const fl_param fx_param_rows[] = {
 };
 
 static inline fl_policy fx_policy(uint64_t needs) {
-    return (fl_policy){FL_POLICY_ABI,
-                       .name = "scripted",
-                       .summary = "random or no clocks",
-                       .source = "none",
-                       .gpu_needs = needs,
-                       .gpu_drives = FL_BIT(FL_SET_SM_MHZ) | FL_BIT(FL_SET_MEM_MHZ),
-                       .param_count = 2,
-                       .param = fx_param_rows,
-                       .param_size = sizeof(fx_params),
-                       .state_size = sizeof(fx_state),
-                       .init = fx_init,
-                       .step = fx_step};
+    fl_policy p = {FL_POLICY_ABI,
+                   .name = "scripted",
+                   .summary = "random or no clocks",
+                   .source = "none",
+                   .gpu_drives = FL_BIT(FL_SET_SM_MHZ) | FL_BIT(FL_SET_MEM_MHZ),
+                   .param_count = 2,
+                   .param = fx_param_rows,
+                   .param_size = sizeof(fx_params),
+                   .state_size = sizeof(fx_state),
+                   .init = fx_init,
+                   .step = fx_step};
+    rx_read(&p, (rx_set){.gpu = needs});
+    return p;
 }
 
 typedef struct fx_how { /* of one run */
@@ -288,8 +290,8 @@ static inline fl_status fx_try(const fx_rig *r, const fx_how *how, fl_run_result
     snprintf(mode, sizeof mode, "%d", how->mode);
     fl_setting setting[] = {{.name = "step_us", .text = step}, {.name = "mode", .text = mode}};
     fl_layer layer = {.origin = "test", .setting = setting, .count = 2};
-    fl_policy policy = fx_policy(how->needs);
-    policy.needs_records = how->records;
+    fl_policy policy = fx_policy(0);
+    rx_read(&policy, (rx_set){.gpu = how->needs, .records = how->records});
     fl_run_options o = {.hashed = true,
                         .w = r->w,
                         .rates = r->rates,

@@ -38,11 +38,13 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
 static const fl_param param_rows[] = {
     FL_PARAM(params, lowest, INT(0, 1000), "", "0", "lowest clock that is drawn, counted from the bottom")};
 
+static const fl_signal_row signal_rows[] = {FL_NEEDS(GPU_ENERGY_J)};
+
 FL_POLICY(rule) = {FL_POLICY_ABI,
                    .name = "rule",
                    .summary = "reads the energy and draws a clock at each step",
                    .source = "made for a test",
-                   .gpu_needs = FL_BIT(FL_GPU_ENERGY_J),
+                   FL_SIGNAL_ROWS(signal_rows),
                    .gpu_drives = FL_BIT(FL_SET_SM_MHZ),
                    .param = param_rows,
                    .param_count = FL_COUNT(param_rows),

@@ -102,7 +102,7 @@ static inline void wave_read(wave_node *n, uint32_t i, double seconds) {
     g->phase += g->idle ? 0 : seconds / (g->period_s * wave_slowdown(g));
     const bool busy = fmod(g->phase, 1) < 0.5;
     const double power_w = wave_power_read(g);
-    s->valid = s->fresh = g->lost ? 0 : n->policy->gpu_needs;
+    s->valid = s->fresh = g->lost ? 0 : fl_reads_of(n->policy).gpu_needs;
     for (int id = 0; id < FL_GPU_SIGNAL_COUNT; id++)
         s->value[id] = NAN;
     if (g->lost)

@@ -312,12 +312,12 @@ static void tell_server_rows(const teller *t, cJSON *policy, const char *key, co
 
 /* No server is looked for here: only `live --server URL` says which one there is. */
 static void tell_server(const teller *t, cJSON *policy, const fl_policy *p) {
-    const bool any = p->server_needs || p->server_uses;
-    say(t, "%s", any ? "  server      " : "");
-    tell_server_rows(t, policy, "server_needs", "needs ", p->server_needs);
-    tell_server_rows(t, policy, "server_uses", p->server_needs ? "; uses " : "uses, where there is one, ",
-                     p->server_uses);
-    say(t, "%s", any ? " (from the page that live --server URL reads; not looked for here)\n" : "");
+    const fl_reads r = fl_reads_of(p);
+    say(t, "%s", r.server ? "  server      " : "");
+    tell_server_rows(t, policy, "server_needs", "needs ", r.server_needs);
+    tell_server_rows(t, policy, "server_uses", r.server_needs ? "; uses " : "uses, where there is one, ",
+                     r.server_uses);
+    say(t, "%s", r.server ? " (from the page that live --server URL reads; not looked for here)\n" : "");
 }
 
 /* What a policy would miss here. */
@@ -325,8 +325,9 @@ static fl_status tell_policy(const teller *t, const fl_policy *p, const fl_gpus 
     fl_cpu_host *cpu = NULL;
     fl_reach r = {0};
     const char *root = getenv("FOLDLINE_ROOT");
-    fl_status s = fl_gpus_simulated(g) ? FL_OK : fl_cpu_host_open(&cpu, root ? root : "", p->host_needs, d);
-    const fl_offer offer = fl_offer_of(p, g->back->vendor, true);
+    fl_status s = fl_gpus_simulated(g) ? FL_OK : fl_cpu_host_open(&cpu, root ? root : "", fl_reads_of(p).host_needs, d);
+    fl_offer offer;
+    fl_offer_of(&offer, p, g->back->vendor, true);
     if (!s)
         s = fl_reach_of(&offer.here, g, cpu, offer.given, &r, d);
     fl_cpu_host_close(cpu);

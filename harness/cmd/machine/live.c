@@ -132,15 +132,16 @@ static fl_status open_rings(run *r, const choice *c, fl_diag *d) {
 /* Kernel records and markers come from the collector in the programs; without it such a policy would decide on nothing.
  */
 static fl_status open_kernels(run *r, const choice *c, fl_diag *d) {
-    const bool counts = r->spec.policy->gpu_needs & FL_BIT(FL_GPU_KERNELS);
-    if (r->spec.policy->gpu_needs & FL_BIT(FL_GPU_ITERATIONS) && !(c->rings && c->iteration.count))
+    const fl_reads reads = fl_reads_of(r->spec.policy);
+    const bool counts = reads.gpu_needs & FL_BIT(FL_GPU_KERNELS);
+    if (reads.gpu_needs & FL_BIT(FL_GPU_ITERATIONS) && !(c->rings && c->iteration.count))
         return fl_error(d, FL_HARDWARE,
                         "policy %s needs the program's markers: give --rings DIR and --iteration NAME, and start the "
                         "programs with the collector",
                         r->spec.policy->name);
     if (c->rings)
         return open_rings(r, c, d);
-    if (!r->spec.policy->needs_records && !counts)
+    if (!reads.records && !counts)
         return FL_OK;
     return fl_error(d, FL_HARDWARE,
                     "policy %s needs kernel records: give --rings DIR, and start the programs with the collector",
@@ -199,11 +200,11 @@ static fl_status open_run(run *r, const choice *c, fl_diag *d) {
         s = fl_vendor_open(&r->gpus, c->vendor, c->gpus, NULL, d);
     const bool simulated = !s && fl_gpus_simulated(&r->gpus); /* this machine's CPU is none of its node */
     if (!s && r->spec.policy) {
-        r->offer = fl_offer_of(r->spec.policy, r->gpus.back->vendor, c->iteration.count > 0);
+        fl_offer_of(&r->offer, r->spec.policy, r->gpus.back->vendor, c->iteration.count > 0);
         r->spec.policy = &r->offer.here;
         s = open_kernels(r, c, d);
     }
-    const uint64_t needs = r->spec.policy ? r->spec.policy->host_needs & ~FL_HOST_KNOWS : 0,
+    const uint64_t needs = r->spec.policy ? fl_reads_of(r->spec.policy).host_needs & ~FL_HOST_KNOWS : 0,
                    drives = r->spec.policy ? r->spec.policy->host_drives : 0;
     if (!s && (needs || drives) && !simulated)
         s = fl_cpu_host_open(&r->cpu, getenv("FOLDLINE_ROOT") ? getenv("FOLDLINE_ROOT") : "", needs, d);

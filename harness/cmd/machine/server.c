@@ -21,7 +21,7 @@ fl_status fl_live_server_check(const fl_live_server *s, const fl_policy *policy,
     fl_page_url url;
     if (!s->url && (s->ttft || s->tbt))
         return fl_refuse(d, "--ttft and --tbt are targets of a server, expected --server URL as well");
-    if (!s->url && policy && policy->server_needs)
+    if (!s->url && policy && fl_reads_of(policy).server_needs)
         return fl_refuse(d, "policy %s reads the signals of a server that batches requests, expected --server URL",
                          policy->name);
     if (!s->url)
@@ -56,8 +56,8 @@ fl_status fl_live_server_open(fl_live_server *s, const fl_policy *policy, bool c
     fl_server_host_facts(s->host, &s->facts);
     facts->server = &s->facts;
     facts->server_count = 1;
-    const uint64_t has = fl_server_host_has(s->host), needs = policy ? policy->server_needs : 0,
-                   uses = policy ? policy->server_uses : 0;
+    const fl_reads reads = policy ? fl_reads_of(policy) : (fl_reads){0};
+    const uint64_t has = fl_server_host_has(s->host), needs = reads.server_needs, uses = reads.server_uses;
     if (needs & ~has) {
         names(text, sizeof text, needs & ~has);
         if (control && !(needs & has))

@@ -148,7 +148,7 @@ static fl_status try_cut(void *user, size_t i, fl_diag *d) {
     return s;
 }
 
-static bool follows(const work *w) { return (w->spec->policy->host_needs & FL_BIT(FL_HOST_TARGET_W)) != 0; }
+static bool follows(const work *w) { return (fl_reads_of(w->spec->policy).host_needs & FL_BIT(FL_HOST_TARGET_W)) != 0; }
 
 static fl_status run_node(void *user, size_t i, fl_diag *d) {
     const work *w = user;

@@ -299,6 +299,7 @@ static fl_status run_and_tell(run_options *o, const fl_option *option, size_t co
     fl_scenes scenes = {0};
     fl_spec spec = {0};
     fl_policy here;
+    fl_signal_row row[FL_SIGNAL_ROWS_MAX];
     fl_fault *fault = NULL;
     recorder rec = {.o = o};
     fl_run_result r = {0}, standard = {0};
@@ -308,7 +309,7 @@ static fl_status run_and_tell(run_options *o, const fl_option *option, size_t co
         goto out;
     const fl_scene *scene = scenes.item[0];
     if (o->reader) {
-        here = fl_policy_where(spec.policy, fl_readout_offers(&fl_readout_nvml) | FL_BIT(FL_GPU_KERNELS));
+        here = fl_policy_where(spec.policy, fl_readout_offers(&fl_readout_nvml) | FL_BIT(FL_GPU_KERNELS), row);
         spec.policy = &here;
     }
     if (scenes.count != 1)

@@ -148,7 +148,7 @@ static double work_lost_pct(const fl_run_told *t) { return 100 * (1 - 1 / (1 + s
 /* The sensors whose readings the policy takes. */
 static bool is_read(const fl_run_told *t, int sensor) {
     return t->scenes->item[0]->platform.node.device[0].sensor[sensor].present &&
-           (fl_policy_reads(t->spec->policy) & fl_sense_signals[sensor]) != 0;
+           (fl_reads_of(t->spec->policy).gpu & fl_sense_signals[sensor]) != 0;
 }
 
 void fl_put_lost_commands(uint64_t ignored, uint64_t faulty, FILE *out) {
@@ -169,7 +169,7 @@ static void put_notes(const fl_run_told *t, FILE *out) {
     fl_put_lost_commands(r->ignored_sets, r->counts.faults, out);
     if (r->refused_sets)
         fprintf(out, "note: %llu sets were refused by an injected fault\n", (unsigned long long)r->refused_sets);
-    if (t->spec->policy->host_needs & FL_BIT(FL_HOST_TARGET_W) && !fl_scene_target(t->scenes->item[0]))
+    if (fl_reads_of(t->spec->policy).host_needs & FL_BIT(FL_HOST_TARGET_W) && !fl_scene_target(t->scenes->item[0]))
         fprintf(out, "note: %s reads target_w, which is unknown here: --target FILE gives it\n", t->spec->label);
     if (fl_spec_unstepped(t->spec, r->counts.steps))
         fprintf(out, "note: the run ended before %s looked a second time: its period is longer than all of it\n",

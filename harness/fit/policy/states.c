@@ -234,20 +234,23 @@ static const fl_param pair_rows[] = {
     FL_PARAM(pair_params, boost, BOOL, "", "0", "whether the CPU may boost"),
 };
 
-static const fl_policy pair_policy = {
-    FL_POLICY_ABI,
-    .name = "pair",
-    .summary = "one pair of states",
-    .source = "DynaCo (SC '13), section 4.1",
-    .gpu_needs = FL_BIT(FL_GPU_ALU_BUSY_PCT) | FL_BIT(FL_GPU_GPU_CLOCK_BUSY_PCT) | FL_BIT(FL_GPU_DRAM_BYTES),
-    .host_needs = FL_BIT(FL_HOST_CPU_UOPS) | FL_BIT(FL_HOST_CPU_CYCLES) | FL_BIT(FL_HOST_CPU_MEM_BYTES),
-    .gpu_drives = FL_BIT(FL_SET_SM_MHZ),
-    .host_drives = FL_BIT(FL_SET_HOST_CPU_MHZ) | FL_BIT(FL_SET_HOST_CPU_BOOST),
-    .param = pair_rows,
-    .param_count = FL_COUNT(pair_rows),
-    .param_size = sizeof(pair_params),
-    .init = pair_init,
-    .step = pair_step};
+static const fl_signal_row pair_signals[] = {
+    FL_NEEDS(GPU_ALU_BUSY_PCT), FL_NEEDS(GPU_GPU_CLOCK_BUSY_PCT), FL_NEEDS(GPU_DRAM_BYTES),
+    FL_NEEDS(HOST_CPU_UOPS),    FL_NEEDS(HOST_CPU_CYCLES),        FL_NEEDS(HOST_CPU_MEM_BYTES),
+};
+
+static const fl_policy pair_policy = {FL_POLICY_ABI,
+                                      .name = "pair",
+                                      .summary = "one pair of states",
+                                      .source = "DynaCo (SC '13), section 4.1",
+                                      FL_SIGNAL_ROWS(pair_signals),
+                                      .gpu_drives = FL_BIT(FL_SET_SM_MHZ),
+                                      .host_drives = FL_BIT(FL_SET_HOST_CPU_MHZ) | FL_BIT(FL_SET_HOST_CPU_BOOST),
+                                      .param = pair_rows,
+                                      .param_count = FL_COUNT(pair_rows),
+                                      .param_size = sizeof(pair_params),
+                                      .init = pair_init,
+                                      .step = pair_step};
 
 typedef struct reading { /* counters, and the time of their reading */
     double uops, cycles, bytes;

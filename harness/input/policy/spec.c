@@ -189,11 +189,12 @@ void fl_spec_free(fl_spec *s) {
 }
 
 bool fl_spec_records(const fl_spec *s) {
-    return s->policy->needs_records || s->policy->gpu_drives & FL_BIT(FL_SET_RECORDS);
+    return fl_reads_of(s->policy).records || s->policy->gpu_drives & FL_BIT(FL_SET_RECORDS);
 }
 
 bool fl_spec_unstepped(const fl_spec *s, uint64_t steps) {
-    return steps < 2 && (fl_policy_reads(s->policy) || s->policy->host_needs || s->policy->needs_records);
+    const fl_reads r = fl_reads_of(s->policy);
+    return steps < 2 && (r.gpu || r.host_needs || r.records);
 }
 
 static const fl_param *find_row(const fl_policy *p, const char *name) {

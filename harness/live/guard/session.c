@@ -75,7 +75,7 @@ typedef struct found {
 static fl_status read_all(const fl_policy *p, const fl_gpus *g, fl_cpu_host *cpu, int64_t t_ns, found *f, fl_diag *d) {
     fl_host_sample host = {0};
     fl_status s = FL_OK;
-    const uint64_t reads = fl_policy_reads(p);
+    const uint64_t reads = fl_reads_of(p).gpu;
     f->every = reads;
     f->any = 0;
     for (uint32_t i = 0; !s && i < g->back->count(g->self); i++) {
@@ -92,7 +92,8 @@ static fl_status read_all(const fl_policy *p, const fl_gpus *g, fl_cpu_host *cpu
 
 static fl_status signals(const fl_policy *p, const fl_gpus *g, fl_cpu_host *cpu, uint64_t given, fl_reach *r,
                          fl_diag *d) {
-    const uint64_t gpu = p->gpu_needs, reads = fl_policy_reads(p), host = p->host_needs & ~FL_HOST_KNOWS;
+    const fl_reads all = fl_reads_of(p);
+    const uint64_t gpu = all.gpu_needs, reads = all.gpu, host = all.host_needs & ~FL_HOST_KNOWS;
     found f;
     if (!reads && !host)
         return FL_OK;

@@ -41,7 +41,8 @@ typedef struct live {
     fl_record_switch records;
     fl_live_target target;
     uint32_t gpus;
-    uint64_t gpu_needs, host_needs, server_needs;
+    fl_reads reads;                 /* of the policy; nothing in observe */
+    uint64_t gpu_needs, host_needs; /* what is read */
     int64_t origin_ns, loop_ns;
     bool woken; /* the step that comes is before its delay is over: a marker was passed */
 } live;
@@ -67,7 +68,7 @@ static void spare_uses(const live *l) {
     const fl_gpus *g = l->o->gpus;
     const bool soon = l->o->frozen_ns && l->o->frozen_ns < SPARE_NS;
     if (g->back->spare)
-        g->back->spare(g->self, soon || !l->o->policy ? 0 : l->o->policy->gpu_uses & ~l->o->policy->gpu_needs);
+        g->back->spare(g->self, soon ? 0 : l->reads.gpu_uses & ~l->reads.gpu_needs);
 }
 
 static fl_status still_moving(live *l, uint32_t i, int64_t t_ns, const fl_gpu_sample *s, fl_diag *d) {
@@ -128,7 +129,7 @@ static fl_status read_signals(live *l, fl_sample *sample, fl_diag *d) {
     keep_needed(l->host_needs & ~FL_HOST_KNOWS, &sample->host.valid, &sample->host.fresh);
     fl_guard_host(l->guard, t, &sample->host);
     if (l->o->server) {
-        fl_server_host_read(l->o->server, l->server_needs, t, &l->server, l->o->tell, l->o->user);
+        fl_server_host_read(l->o->server, l->reads.server, t, &l->server, l->o->tell, l->o->user);
         sample->server = &l->server;
         sample->server_count = 1;
     }
@@ -234,7 +235,7 @@ static fl_status sleep_until(live *l, int64_t next, bool wake, fl_diag *d) {
 static fl_status begin_records(live *l, fl_diag *d) {
     const fl_gpus *g = l->o->gpus;
     fl_status s = FL_OK;
-    if (!l->o->policy || !l->o->policy->needs_records || !fl_gpus_simulated(g))
+    if (!l->reads.records || !fl_gpus_simulated(g))
         return FL_OK;
     for (uint32_t i = 0; !s && i < l->gpus; i++)
         s = g->back->set(g->self, i, FL_SET_RECORDS, 1, NULL, d);
@@ -291,7 +292,7 @@ static fl_status open_live(live *l, fl_diag *d) {
     if (!s && (!l->gpu || !l->watched))
         s = fl_no_memory(d, "the live host");
     if (!s && o->policy)
-        s = fl_record_switch_open(&l->records, l->gpus, o->policy->needs_records, d);
+        s = fl_record_switch_open(&l->records, l->gpus, l->reads.records, d);
     if (!s && o->policy) {
         const fl_instance_options in = {.policy = o->policy,
                                         .facts = o->facts,
@@ -318,9 +319,13 @@ fl_status fl_live(const fl_live_options *o, fl_live_result *r, fl_diag *d) {
     live l = {.o = o,
               .r = r,
               .gpus = o->gpus->back->count(o->gpus->self),
-              .gpu_needs = o->policy ? fl_policy_reads(o->policy) : o->gpu_needs,
-              .host_needs = o->policy ? o->policy->host_needs : o->host_needs,
-              .server_needs = o->policy ? o->policy->server_needs | o->policy->server_uses : 0};
+              .gpu_needs = o->gpu_needs,
+              .host_needs = o->host_needs};
+    if (o->policy) {
+        l.reads = fl_reads_of(o->policy);
+        l.gpu_needs = l.reads.gpu;
+        l.host_needs = l.reads.host_needs;
+    }
     fl_status s = open_live(&l, d);
     if (!s) {
         spare_uses(&l);

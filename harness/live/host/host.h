@@ -90,9 +90,11 @@ fl_status fl_live_log_head(fl_head *h, const fl_policy *policy, const fl_facts *
  * They follow from the policy's descriptor and from what each library can read (fl_vendor_reads). */
 
 typedef struct fl_offer {
-    fl_policy here;      /* the policy as it runs on this vendor's GPUs; borrows what the policy does */
+    fl_policy here; /* the policy as it runs on this vendor's GPUs; borrows what the policy does, and `row` */
+    fl_signal_row row[FL_SIGNAL_ROWS_MAX];
     uint64_t gpu, host;  /* signals that it needs and the library lacks */
     uint64_t instead_of; /* signals that others stand in for; 0 = none */
+    uint64_t stand_ins;  /* these others */
     uint64_t without;    /* signals that the library lacks and the policy can leave out */
     uint64_t given;      /* signals that the collector gives */
     bool markers;        /* it needs the program's markers, and the collector gives them */
@@ -103,9 +105,9 @@ typedef struct fl_offer {
     bool sees;           /* it reads no signal, or at least one of its signals is available */
 } fl_offer;
 
-/* Find the offer. vendor: a name of fl_vendor_name. markers: the user has named, or may name, the markers that count.
- */
-fl_offer fl_offer_of(const fl_policy *p, const char *vendor, bool markers);
+/* Find the offer; it may not be copied. vendor: a name of fl_vendor_name. markers: the user has named, or may name, the
+ * markers that count. */
+void fl_offer_of(fl_offer *o, const fl_policy *p, const char *vendor, bool markers);
 
 /* Write the offer in words: "all", "all, without dram_bytes", "all, kernel records by the collector", "all, markers by
  * the collector", "util_gpu_pct, util_mem_pct instead of compute_ns, copy_ns", "lacks node_power_w: cannot decide". */

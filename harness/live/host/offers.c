@@ -92,25 +92,26 @@ void fl_program_wait(fl_program *p) {
 /* The collector of kernel records is CUPTI's, that of markers NVTX's (harness/live/collector). */
 static bool collects(const char *vendor) { return !strcmp(vendor, "nvidia"); }
 
-fl_offer fl_offer_of(const fl_policy *p, const char *vendor, bool markers) {
+void fl_offer_of(fl_offer *o, const fl_policy *p, const char *vendor, bool markers) {
     const uint64_t collected = FL_BIT(FL_GPU_KERNELS) | (markers ? FL_BIT(FL_GPU_ITERATIONS) : 0),
                    counted = collects(vendor) ? collected : 0, reads = fl_vendor_reads(vendor) | counted,
                    host = fl_cpu_host_reads() | FL_HOST_KNOWS;
-    fl_offer o = {.here = fl_policy_where(p, reads)};
-    const bool records = p->needs_records || p->gpu_needs & FL_BIT(FL_GPU_KERNELS);
-    o.without = p->gpu_uses & ~reads;
-    o.gpu = o.here.gpu_needs & ~reads & ~FL_BIT(FL_GPU_KERNELS);
-    o.host = p->host_needs & ~host;
-    o.instead_of = p->gpu_needs & ~o.here.gpu_needs;
-    o.records = records && collects(vendor);
-    o.given = counted;
-    o.markers = p->gpu_needs & counted & FL_BIT(FL_GPU_ITERATIONS);
-    o.no_records = records && !collects(vendor);
-    o.may_mark = p->gpu_uses & counted & FL_BIT(FL_GPU_ITERATIONS);
-    o.may_record = !records && collects(vendor) && fl_takes_kernels(p);
-    const uint64_t signals = fl_policy_reads(p) | (p->host_needs & ~FL_HOST_KNOWS);
-    o.sees = !signals || fl_policy_reads(&o.here) & reads || p->host_needs & host & ~FL_HOST_KNOWS;
-    return o;
+    *o = (fl_offer){.given = counted};
+    o->here = fl_policy_where(p, reads, o->row);
+    const fl_reads asked = fl_reads_of(p), here = fl_reads_of(&o->here);
+    const bool records = asked.records || asked.gpu_needs & FL_BIT(FL_GPU_KERNELS);
+    o->without = asked.gpu_uses & ~reads;
+    o->gpu = here.gpu_needs & ~reads & ~FL_BIT(FL_GPU_KERNELS);
+    o->host = asked.host_needs & ~host;
+    o->instead_of = asked.gpu_needs & ~here.gpu_needs;
+    o->stand_ins = asked.gpu_instead & ~here.gpu_instead;
+    o->records = records && collects(vendor);
+    o->markers = asked.gpu_needs & counted & FL_BIT(FL_GPU_ITERATIONS);
+    o->no_records = records && !collects(vendor);
+    o->may_mark = asked.gpu_uses & counted & FL_BIT(FL_GPU_ITERATIONS);
+    o->may_record = !records && collects(vendor) && fl_takes_kernels(p);
+    const uint64_t signals = asked.gpu | (asked.host_needs & ~FL_HOST_KNOWS);
+    o->sees = !signals || here.gpu & reads || asked.host_needs & host & ~FL_HOST_KNOWS;
 }
 
 static void add_names(char *text, size_t size, fl_row_set set, uint64_t bits) {
@@ -131,7 +132,7 @@ void fl_offer_instead(const fl_offer *o, char *text, size_t size) {
     *text = '\0';
     if (!o->instead_of)
         return;
-    add_names(text, size, FL_ROWS_GPU_SIGNAL, o->here.gpu_instead);
+    add_names(text, size, FL_ROWS_GPU_SIGNAL, o->stand_ins);
     add_text(text, size, " instead of ");
     add_names(text, size, FL_ROWS_GPU_SIGNAL, o->instead_of);
 }
@@ -161,6 +162,6 @@ void fl_offer_text(const fl_offer *o, char *text, size_t size) {
         add_text(text, size,
                  o->may_mark ? ", with kernel records and markers if the collector runs"
                              : ", with kernel records if the collector runs");
-    if (o->here.server_needs)
+    if (fl_reads_of(&o->here).server_needs)
         add_text(text, size, ", a server's page by --server");
 }
