@@ -103,7 +103,7 @@ static void test_values(void) {
     const fl_layer given = {.origin = "test", .setting = setting, .count = 2};
     fl_spec s;
     fl_diag d = {0};
-    FL_CHECK(!fl_spec_open_values("ideal-static", "so called", &given, &s, &d), "%s", d.message);
+    FL_CHECK(!fl_spec_open_values("ideal-static", "so called", &given, NULL, &s, &d), "%s", d.message);
     FL_CHECK(!strcmp(s.label, "so called") && !strcmp(settings_of(&s), "states=(table) period_ms=1,x=2:3"), "%s: %s",
              s.label, settings_of(&s));
     FL_CHECK(s.table[0].row_count == 1 && s.layer.setting[0].table == &s.table[0] && !strcmp(s.file[0], path) &&

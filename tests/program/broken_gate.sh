@@ -34,10 +34,25 @@ check "CI reads it" grep -q '<failure message="./mine.so on demo.csv: energy_j' 
 check "mended" build mine.c
 succeed "it passes again" '^8 of 8 gates hold' "$f" regress base.json
 
+# ---- paths in an experiment are relative to it, wherever the gate runs ----
+mkdir ci
+mv gate.json base.json ci
+sed -i 's,"demo.csv","../demo.csv",; s,"./mine.so:high_pct=95","B=mine.so:high_pct=95"\, {"policy": "mine.so"\, "set": {"high_pct": 90}}\, "ideal-static:states=s.csv",' ci/gate.json
+printf 'kernel,cpu_mhz,sm_mhz\nnone,2000,1000\n' >ci/s.csv
+mv mine.so ci
+build broken.c # another mine.so where the program runs
+succeed "the experiment's plug-in is recorded, by every form of its name" 'recorded: ci/base.json, 6 rows' \
+  "$f" regress ci/gate.json --bless -o ci/base.json --fail-if 'energy_j!0%'
+check "with the policy's own path" [ "$(grep -c '"file":.*"ci/mine.so"' ci/base.json)" = 1 ]
+succeed "it passes from there" '^6 of 6 gates hold' sh -c 'cd ci && "$0" regress base.json' "$f"
+succeed "and from here" '^6 of 6 gates hold' "$f" regress ci/base.json
+check "the command line's paths are relative to the folder" [ "$("$f" run demo.csv --platform generic --policy mine.so --json)" != \
+  "$("$f" run demo.csv --platform generic --policy ci/mine.so --json)" ]
+
 # ---- a trace under the same name ----
 cp demo.csv kept.csv
 "$f" synth -o demo.csv --kernels 20000 --mean-us 500 --seed 8 >/dev/null
-refuse "another trace is no regression" 2 'demo.csv: not the file that base.json was recorded from' "$f" regress base.json
+refuse "another trace is no regression" 2 'demo.csv: not the file that ci/base.json was recorded from' "$f" regress ci/base.json
 cp kept.csv demo.csv
 
 # ---- a promise ----

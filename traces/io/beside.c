@@ -41,6 +41,27 @@ static int fl_beside_folder(const char *path) {
     return slash ? (int)(slash - path) + 1 : 0;
 }
 
+/* Turns "a/b/../c" into "a/c", because such paths become names of workloads. It ignores links that would make a
+ * difference. */
+static void shorten(char *path) {
+    for (char *up = strstr(path, "/../"); up; up = strstr(path, "/../")) {
+        char *start = up;
+        while (start > path && start[-1] != '/')
+            start--;
+        if (start == up || !strncmp(start, "..", 2))
+            return;
+        memmove(start, up + 4, strlen(up + 4) + 1);
+    }
+}
+
+char *fl_path_named(const char *file, const char *path) {
+    char *text;
+    if (asprintf(&text, "%.*s%s", path[0] == '/' ? 0 : fl_beside_folder(file), file, path) < 0)
+        return NULL;
+    shorten(text);
+    return text;
+}
+
 char *fl_beside_name(const char *path) {
     static atomic_uint serial;
     char *name;

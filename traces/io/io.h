@@ -373,6 +373,10 @@ fl_stage_state fl_stage_look(void);
  * cannot seek is therefore kept as a whole in a nameless file in $TMPDIR or /tmp, and every open reads that file from
  * its beginning. A killed process leaves nothing behind. */
 
+/* Make the path of a file that `file` names as `path`: it is relative to the folder of `file`. The caller frees it.
+ * NULL: no memory. */
+char *fl_path_named(const char *file, const char *path);
+
 /* Opens a file, "-" or a pipe for reading at its first byte, any number of times. -1 on failure. FL_BAD_INPUT: it
  * cannot be opened or is a directory. FL_IO: its contents cannot be read to their end or kept. */
 int fl_open_read(const char *path, fl_diag *d);

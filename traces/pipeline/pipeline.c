@@ -60,7 +60,7 @@ static fl_status head_limit(fl_pipeline *p, const char *path, fl_diag *d) {
 }
 
 static fl_status head_order(fl_pipeline *p, const char *path, fl_diag *d) {
-    const char *text = fl_head_get(&p->head, "order"), *slash = strrchr(path, '/');
+    const char *text = fl_head_get(&p->head, "order");
     const bool list = p->schedule == FL_PIPELINE_LIST;
     if (!list && text)
         return fl_fail(d, FL_BAD_INPUT, path, fl_head_line(&p->head, "order"), 0,
@@ -70,8 +70,8 @@ static fl_status head_order(fl_pipeline *p, const char *path, fl_diag *d) {
                        "the schedule is a list and no file has it, expected '# order: FILE'");
     if (!list)
         return FL_OK;
-    const int folder = slash && *text != '/' ? (int)(slash - path) + 1 : 0;
-    return asprintf(&p->order, "%.*s%s", folder, path, text) < 0 ? (p->order = NULL, fl_no_memory(d, path)) : FL_OK;
+    p->order = fl_path_named(path, text);
+    return p->order ? FL_OK : fl_no_memory(d, path);
 }
 
 static fl_status read_head(fl_pipeline *p, const char *path, fl_diag *d) {

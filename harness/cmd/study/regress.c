@@ -151,15 +151,8 @@ static fl_status run_experiment(regress *g, const char *baseline, fl_setup_optio
     return s;
 }
 
-/* A path beside another file: as recorded in it, seen from where the program runs; and back. The way back is NULL, with
- * errno, where a folder on it does not exist. */
-static char *beside(const char *file, const char *path) {
-    const char *slash = strrchr(file, '/');
-    if (path[0] == '/' || !slash)
-        return fl_must(strdup(path));
-    return fl_must_print("%.*s/%s", (int)(slash - file), file, path);
-}
-
+/* The path as another file names it (the way back of fl_path_named). NULL, with errno, where a folder on it does not
+ * exist. */
 static char *relative_to(const char *file, const char *path) {
     char *folder = fl_must(strdup(file)), *to = realpath(path, NULL), *text = NULL, *slash = strrchr(folder, '/');
     if (slash)
@@ -264,7 +257,7 @@ static fl_status open_given(regress *g, regress_options *o, fl_diag *d) {
     if (g->is_baseline && !o->setup.scene.stated.streams)
         o->setup.scene.stated.streams = g->old.streams;
     g->now.streams = o->setup.scene.stated.streams;
-    g->experiment = g->is_baseline ? beside(path, g->old.experiment) : fl_must(strdup(path));
+    g->experiment = g->is_baseline ? fl_must(fl_path_named(path, g->old.experiment)) : fl_must(strdup(path));
     return FL_OK;
 }
 

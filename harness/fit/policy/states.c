@@ -404,10 +404,9 @@ static fl_status open_stage(profile *p, uint32_t kernel, stage *st, fl_diag *d) 
 
 static fl_status open_all(profile *p, fl_diag *d) {
     fl_status s = fl_programs_read(p->o->programs, &p->programs, d);
-    const char *name = s ? NULL : fl_head_get(&p->programs.head, "kinds"), *slash = strrchr(p->o->programs, '/');
+    const char *name = s ? NULL : fl_head_get(&p->programs.head, "kinds");
     if (name) {
-        const int folder = name[0] == '/' || !slash ? 0 : (int)(slash + 1 - p->o->programs);
-        char *path = fl_must_print("%.*s%s", folder, p->o->programs, name);
+        char *path = fl_must(fl_path_named(p->o->programs, name));
         s = fl_kinds_read(path, &p->kinds, d);
         free(path);
     }

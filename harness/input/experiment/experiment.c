@@ -71,29 +71,9 @@ fl_status fl_experiment_find(const fl_texts *rest, fl_experiment *e, fl_texts *t
     return s;
 }
 
-/* Turns "a/b/../c" into "a/c", because such paths become names of workloads. It ignores links that would make a
- * difference. */
-static void shorten(char *path) {
-    for (char *up = strstr(path, "/../"); up; up = strstr(path, "/../")) {
-        char *start = up;
-        while (start > path && start[-1] != '/')
-            start--;
-        if (start == up || !strncmp(start, "..", 2))
-            return;
-        memmove(start, up + 4, strlen(up + 4) + 1);
-    }
-}
-
 /* A path of the experiment, relative to the program's working directory. */
 fl_status fl_experiment_path(fl_experiment *e, const char *path, const char **out, fl_diag *d) {
-    const char *slash = strrchr(e->path, '/');
-    char *text = NULL;
-    if (path[0] == '/' || !slash)
-        text = strdup(path);
-    else if (asprintf(&text, "%.*s/%s", (int)(slash - e->path), e->path, path) < 0)
-        text = NULL;
-    if (text)
-        shorten(text);
+    char *text = fl_path_named(e->path, path);
     fl_status s = fl_experiment_keep(e, text, d);
     *out = text;
     return s;

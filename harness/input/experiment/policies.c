@@ -105,34 +105,6 @@ static fl_status read_values(const fl_json *at, values *v, fl_diag *d) {
 
 /* ---- one entry ---- */
 
-/* Files of table parameters are relative to the experiment, like its other paths. */
-static bool is_table(const char *policy, const char *param) {
-    fl_diag ignored = {0};
-    const fl_policy *p;
-    if (fl_policy_open(policy, &p, &ignored))
-        return false; /* reported when the policy is opened to run */
-    for (uint32_t i = 0; i < p->param_count; i++)
-        if (!strcmp(p->param[i].name, param))
-            return p->param[i].type == FL_PARAM_TABLE;
-    return false;
-}
-
-static fl_status to_paths(fl_experiment *e, values *v, fl_diag *d) {
-    fl_status s = FL_OK;
-    for (size_t i = 0; !s && i < v->count; i++) {
-        const char *seen;
-        s = fl_experiment_path(e, v->text[i], &seen, d);
-        char *copy = s ? NULL : strdup(seen);
-        if (!s && !copy)
-            s = fl_no_memory(d, "the experiment");
-        if (copy) {
-            free(v->text[i]);
-            v->text[i] = copy;
-        }
-    }
-    return s;
-}
-
 typedef struct combination { /* one value of each parameter so far */
     fl_setting *setting;     /* texts borrowed: names from the file, values from the lists below */
     size_t count;
@@ -189,7 +161,7 @@ static fl_status multiply(entry *n, const char *name, const values *by, fl_diag 
 }
 
 /* {"policy": NAME, "set": {...}}, or NAME alone. */
-static fl_status read_entry(fl_experiment *e, const fl_json *at, entry *n, fl_diag *d) {
+static fl_status read_entry(const fl_json *at, entry *n, fl_diag *d) {
     fl_json set = {0};
     *n = (entry){.policy = cJSON_GetStringValue(at->node), .all = calloc(1, sizeof *n->all)};
     n->all_count = n->all ? 1 : 0;
@@ -203,8 +175,6 @@ static fl_status read_entry(fl_experiment *e, const fl_json *at, entry *n, fl_di
     for (fl_json p = !s && set.node ? fl_json_first(&set) : (fl_json){0}; !s && p.node; p = fl_json_next(&set, &p)) {
         values *by = &n->by[n->by_count++];
         s = read_values(&p, by, d);
-        if (!s && is_table(n->policy, p.node->string))
-            s = to_paths(e, by, d);
         if (!s)
             s = multiply(n, p.node->string, by, d);
     }
@@ -265,7 +235,8 @@ static fl_status open_one(fl_experiment *e, const entry *n, const combination *c
     if (!s)
         s = n->label ? keep_text(e, n->label, c, n->by, &label, d) : FL_OK;
     if (!s)
-        s = c->count ? fl_spec_open_values(n->policy, text, &given, spec, d) : fl_spec_open(text, spec, d);
+        s = c->count ? fl_spec_open_values(n->policy, text, &given, e->path, spec, d)
+                     : fl_spec_open_named(text, e->path, spec, d);
     if (!s && n->label && (s = set_label(label, spec, d)))
         fl_spec_free(spec);
     return s;
@@ -296,7 +267,7 @@ fl_status fl_experiment_specs(fl_experiment *e, fl_spec **spec, size_t *count, f
     fl_status s = fl_json_has(&root, "policies") ? fl_json_get_array(&root, "policies", &list, d) : FL_OK;
     for (fl_json at = list.node ? fl_json_first(&list) : (fl_json){0}; !s && at.node; at = fl_json_next(&list, &at)) {
         entry n;
-        s = read_entry(e, &at, &n, d);
+        s = read_entry(&at, &n, d);
         if (!s)
             s = open_entry(e, &at, &n, &all, d);
         free_entry(&n);

@@ -30,7 +30,7 @@ typedef struct fl_spec {
     const char *plugin;     /* path of its .so; NULL = built in */
     fl_layer layer;         /* of the parameters given with it */
     char *text;             /* owns the name, and names and values of the layer */
-    const char **file;      /* of TABLE parameters: their files, by setting; NULL where none */
+    char **file;            /* of TABLE parameters: their files, by setting; NULL where none */
     fl_table *table;        /* of TABLE parameters, read from the files named; by setting, cell NULL where none */
     fl_plans *plans;        /* the plans of the file that a table parameter names, if that file has plans by instruction
                                (traces/pipeline/pipeline.h); fl_plan_lay makes a table of one. NULL: no such file */
@@ -39,12 +39,16 @@ typedef struct fl_spec {
 } fl_spec;
 
 /* Find the policy and read the files of table parameters. The function copies names and texts of the layer without
- * interpreting them, and borrows its origin. FL_BAD_INPUT: an unknown policy, a setting without a text (reported as not
- * of the form parameter=value), or a bad table. Opening an instance checks the other values. After a failure nothing is
- * to be freed. */
-fl_status fl_spec_open_values(const char *name, const char *label, const fl_layer *given, fl_spec *s, fl_diag *d);
+ * interpreting them, and borrows its origin. from: the file that names the policy, to whose folder the paths of a
+ * plug-in and of tables are relative; NULL = the working folder. FL_BAD_INPUT: an unknown policy, a setting without a
+ * text (reported as not of the form parameter=value), or a bad table. Opening an instance checks the other values.
+ * After a failure nothing is to be freed. */
+fl_status fl_spec_open_values(const char *name, const char *label, const fl_layer *given, const char *from, fl_spec *s,
+                              fl_diag *d);
 /* Open a spec from the text form. Without LABEL= the text is its own label. Errors as fl_spec_open_values. */
 fl_status fl_spec_open(const char *text, fl_spec *s, fl_diag *d);
+/* Open a spec from the text form as a file names it. from: as in fl_spec_open_values. */
+fl_status fl_spec_open_named(const char *text, const char *from, fl_spec *s, fl_diag *d);
 /* Open a spec from the text form with further settings "parameter=value", which override those of the text. */
 fl_status fl_spec_open_set(const char *text, const fl_texts *set, fl_spec *s, fl_diag *d);
 void fl_spec_free(fl_spec *s);

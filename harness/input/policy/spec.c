@@ -174,8 +174,10 @@ fl_status fl_policy_open(const char *name, const fl_policy **policy, fl_diag *d)
 /* ---- names and settings ---- */
 
 void fl_spec_free(fl_spec *s) {
-    for (size_t i = 0; s->table && i < s->layer.count; i++)
+    for (size_t i = 0; s->table && s->file && i < s->layer.count; i++) {
         fl_table_file_free(&s->table[i]);
+        free(s->file[i]);
+    }
     free(s->table);
     if (s->plans)
         fl_plans_free(s->plans);
@@ -258,35 +260,42 @@ static fl_status take_plan(fl_spec *s, char *path, const char *param, fl_diag *d
     return status;
 }
 
+/* A path by which the working folder reaches what `from` names; NULL = the command line names it. */
+static char *seen(const char *from, const char *path) { return from ? fl_path_named(from, path) : strdup(path); }
+
 /* Reads the file of a table parameter. */
-static fl_status take(fl_spec *s, size_t index, fl_setting *at, fl_diag *d) {
+static fl_status take(fl_spec *s, size_t index, fl_setting *at, const char *from, fl_diag *d) {
     if (!at->text)
         return fl_refuse(d, "policy %s: '%s', expected parameter=value", s->policy->name, at->name);
     const fl_param *row = find_row(s->policy, at->name);
     if (!row || row->type != FL_PARAM_TABLE)
         return FL_OK;
-    char *path = s->text + (at->text - s->text); /* the spec's own */
+    char *path = s->file[index] = seen(from, at->text);
+    if (!path)
+        return fl_no_memory(d, NULL);
     fl_status status = strcmp(row->choices, FL_SPEC_PLAN) != 0 ? FL_OK : take_plan(s, path, row->name, d);
     if (!status && !s->plans)
-        status = fl_table_file_read(at->text, row, &s->table[index], d);
+        status = fl_table_file_read(path, row, &s->table[index], d);
     else
         s->table[index].column_count = 3; /* no rows: they come with the scene */
-    s->file[index] = at->text;
     at->text = NULL;
     at->table = &s->table[index];
     return status;
 }
 
-fl_status fl_spec_open_values(const char *name, const char *label, const fl_layer *given, fl_spec *s, fl_diag *d) {
+fl_status fl_spec_open_values(const char *name, const char *label, const fl_layer *given, const char *from, fl_spec *s,
+                              fl_diag *d) {
     *s = (fl_spec){0};
-    fl_status status = keep(s, name, label, given, d);
+    char *path = seen(fl_name_ends(name, ".so") ? from : NULL, name);
+    fl_status status = path ? keep(s, path, label, given, d) : fl_no_memory(d, NULL);
+    free(path);
     if (!status)
         status = fl_policy_open(s->text, &s->policy, d);
     if (!status)
         s->plugin = strcmp(s->policy->name, name) != 0 ? s->text : NULL;
     fl_setting *setting = (fl_setting *)(uintptr_t)s->layer.setting; /* the spec's own */
     for (size_t i = 0; !status && i < s->layer.count; i++)
-        status = take(s, i, &setting[i], d);
+        status = take(s, i, &setting[i], from, d);
     if (status)
         fl_spec_free(s);
     return status;
@@ -314,7 +323,8 @@ static size_t split(char *text, fl_setting *setting) {
     return count;
 }
 
-static fl_status open_text(const char *text, const char *label, const fl_texts *set, fl_spec *s, fl_diag *d) {
+static fl_status open_text(const char *text, const char *label, const fl_texts *set, const char *from, fl_spec *s,
+                           fl_diag *d) {
     size_t size = strlen(text) + 1, most = 1 + (set ? set->count : 0);
     for (const char *c = text; *c; c++)
         most += *c == ',';
@@ -332,7 +342,7 @@ static fl_status open_text(const char *text, const char *label, const fl_texts *
             at = end + 1;
         }
         const fl_layer given = {.origin = set ? "--set" : "--policy", .setting = setting, .count = count};
-        status = fl_spec_open_values(copy, label, &given, s, d);
+        status = fl_spec_open_values(copy, label, &given, from, s, d);
     }
     free(setting);
     free(copy);
@@ -350,16 +360,22 @@ static fl_status find_name(const char *text, size_t *called, fl_diag *d) {
                      (int)(until < 60 ? until : 60), text);
 }
 
-fl_status fl_spec_open_set(const char *text, const fl_texts *set, fl_spec *s, fl_diag *d) {
+static fl_status open_form(const char *text, const fl_texts *set, const char *from, fl_spec *s, fl_diag *d) {
     size_t called;
     *s = (fl_spec){0};
     fl_status status = find_name(text, &called, d);
     if (status || !called)
-        return status ? status : open_text(text, text, set, s, d);
+        return status ? status : open_text(text, text, set, from, s, d);
     char *label = strndup(text, called);
-    status = label ? open_text(text + called + 1, label, set, s, d) : fl_no_memory(d, NULL);
+    status = label ? open_text(text + called + 1, label, set, from, s, d) : fl_no_memory(d, NULL);
     free(label);
     return status;
 }
 
-fl_status fl_spec_open(const char *text, fl_spec *s, fl_diag *d) { return fl_spec_open_set(text, NULL, s, d); }
+fl_status fl_spec_open_set(const char *text, const fl_texts *set, fl_spec *s, fl_diag *d) {
+    return open_form(text, set, NULL, s, d);
+}
+fl_status fl_spec_open_named(const char *text, const char *from, fl_spec *s, fl_diag *d) {
+    return open_form(text, NULL, from, s, d);
+}
+fl_status fl_spec_open(const char *text, fl_spec *s, fl_diag *d) { return open_form(text, NULL, NULL, s, d); }

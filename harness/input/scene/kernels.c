@@ -23,13 +23,11 @@ enum { HELD_OPS = 50000 }; /* 400 KB: what is shorter is held, not built again *
 char *fl_scene_kinds_path(const char *given, const char *trace, const fl_head *head) {
     if (given)
         return strdup(given);
-    const char *named = fl_head_get(head, "kinds"), *slash = strrchr(trace, '/');
+    const char *named = fl_head_get(head, "kinds");
     char *path = NULL;
     size_t stem = fl_plain_length(trace);
-    if (named && (named[0] == '/' || !slash))
-        return strdup(named);
     if (named)
-        return asprintf(&path, "%.*s/%s", (int)(slash - trace), trace, named) < 0 ? NULL : path;
+        return fl_path_named(trace, named);
     for (size_t i = stem; i && trace[i - 1] != '/'; i--)
         if (trace[i - 1] == '.') {
             stem = i - 1;

@@ -99,6 +99,28 @@ static fl_gate_row *find_row(const fl_gate_record *r, const char *policy, const 
     return NULL;
 }
 
+/* Counts the rows of the policy and platform on a workload with the same last part of its path; *last is one of them.
+ */
+static size_t count_alike(const fl_gate_record *r, const fl_gate_row *row, fl_gate_row **last) {
+    size_t n = 0;
+    for (size_t i = 0; i < r->row_count; i++)
+        if (!strcmp(r->row[i].policy, row->policy) && !strcmp(r->row[i].platform, row->platform) &&
+            !strcmp(basename(r->row[i].workload), basename(row->workload))) {
+            *last = &r->row[i];
+            n++;
+        }
+    return n;
+}
+
+/* The row of `there` that corresponds to a row of `own`. The path of a trace, which names its workload, depends on the
+ * folder in which the gate runs, so its last part suffices where only one workload has it. */
+static fl_gate_row *other_row(const fl_gate_record *own, const fl_gate_row *row, const fl_gate_record *there) {
+    fl_gate_row *found = find_row(there, row->policy, row->workload, row->platform), *self;
+    if (!found && (count_alike(there, row, &found) != 1 || count_alike(own, row, &self) != 1))
+        return NULL;
+    return found;
+}
+
 fl_gate_row *fl_gate_add_row(fl_gate_record *r, const char *policy, const char *workload, const char *platform) {
     fl_must_grow(&r->row, &r->row_room, r->row_count + 1, sizeof *r->row);
     fl_gate_row *row = &r->row[r->row_count++];
@@ -272,7 +294,7 @@ static size_t metric_index(const fl_gate_record *r, const char *name) {
 
 static fl_status compare_row(const fl_gate_record *old, const fl_gate_record *now, const fl_gate_row *row,
                              const fl_gate_rule *rule, size_t rules, double alpha, fl_gate_result *out, fl_diag *d) {
-    const fl_gate_row *other = find_row(now, row->policy, row->workload, row->platform);
+    const fl_gate_row *other = other_row(old, row, now);
     fl_gate_finding f = {.row = row, .failed = true};
     if (!other) {
         snprintf(f.text, sizeof f.text, "%s on %s: recorded, but not there any more", row->policy, row->workload);
@@ -306,7 +328,7 @@ fl_status fl_gate_compare(const fl_gate_record *old, const fl_gate_record *now, 
     for (size_t i = 0; !s && i < now->row_count; i++) {
         const fl_gate_row *row = &now->row[i];
         fl_gate_finding f = {.row = row};
-        if (find_row(old, row->policy, row->workload, row->platform))
+        if (other_row(now, row, old))
             continue;
         snprintf(f.text, sizeof f.text, "%s on %s: new, not in the baseline", row->policy, row->workload);
         add_finding(out, &f);
