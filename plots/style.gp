@@ -2,8 +2,8 @@
 # Lengths are pixels of an SVG, from its upper left corner; PNG and PDF are the same picture at their own scale.
 if (terminal eq "svg") set terminal svg size width,height font "DejaVu Sans,12" background "white" noenhanced
 if (terminal eq "page") set terminal svg size width,height font "DejaVu Sans,12" noenhanced
-if (terminal eq "png") set terminal pngcairo size 2*width,2*height font "DejaVu Sans,9" fontscale 2 linewidth 2 pointscale 2 background "white" noenhanced
-if (terminal eq "pdf") eval sprintf('set terminal pdfcairo size %.3fin,%.3fin font "DejaVu Sans,9" fontscale 0.96 pointscale 0.7 background "white" noenhanced', width / 100., height / 100.)
+if (terminal eq "png") set terminal pngcairo size 2*scale*width,2*scale*height font "DejaVu Sans,9" fontscale 2*scale linewidth 2*scale pointscale 2*scale background "white" noenhanced
+if (terminal eq "pdf") eval sprintf('set terminal pdfcairo size %.3fin,%.3fin font "DejaVu Sans,9" fontscale %.3f linewidth %.3f pointscale %.3f background "white" noenhanced', scale * width / 100., scale * height / 100., 0.96 * scale, scale, 0.7 * scale)
 page = terminal eq "page" # marks carry a text for the reader's mouse
 across(px) = 1. * px / width
 up(px) = 1 - 1. * px / height
@@ -32,7 +32,7 @@ written(name) = comma(strcol(name))
 # A text as the label of a tic, where gnuplot takes % for a format.
 plain(text) = strstrt(text, "%") ? text[1:strstrt(text, "%")] . "%" . plain(text[strstrt(text, "%") + 1:*]) : text
 if (strlen(title)) set label 9001 title at screen across(20), screen up(26) left font ",16" textcolor rgb "#1b1f24"
-if (strlen(about)) set label 9002 about at screen across(20), screen up(26 + (strlen(title) ? 22 : 0)) left textcolor rgb "#5b6570"
+if (strlen(about)) set label 9002 about at screen across(20), screen up(26 + 22 * title_lines) left textcolor rgb "#5b6570"
 do for [i = 1:legends] {
     set label 9100 + i legend_text[i] at screen across(legend_x[i]), screen up(legend_y[i]) left offset 1.3,-0.25
     if (legend_pt[i] >= 0) {

@@ -13,6 +13,7 @@ do for [k = 1:2] {
     set rmargin at screen across(to[k])
     set xrange [low[k]:high[k]]
     set xlabel label[k]
+    set xtics step[k]
     if (k == 2 && bound == bound) {
         set arrow 1 from bound, graph 0 to bound, graph 1 nohead lc rgb "#a8330a" lw 1.4 dt (8,4) back
         set label 1 bound_text at bound, graph 1 offset 0,0.6 textcolor rgb "#a8330a" center

@@ -119,7 +119,8 @@ static void test_every_kind_and_format(void) {
                                 : !strcmp(kind, "regret-curves") ? regret
                                                                  : compare;
             const bool models = !strcmp(kind, "models");
-            const fl_status s = fl_plot_all(kind, models ? "v100-300w" : NULL, models ? &locks : &input, 1, out, &d);
+            const fl_plot_options v100 = {.platform = "v100-300w"};
+            const fl_status s = fl_plot_all(kind, models ? &v100 : NULL, models ? &locks : &input, 1, out, &d);
             FL_CHECK(s == FL_OK, "%s: %s", name, d.message);
             FILE *file = fopen(out, "rb");
             size_t got = file ? fread(head, 1, sizeof head - 1, file) : 0;

@@ -81,6 +81,27 @@ check "a picture to the standard output is an SVG" cmp "$dir/plain.svg" "$dir/ou
 "$f" plot ranks "$dir/one.csv" -o "$dir/plain.svg.gz" >/dev/null
 check "a packed one is the same" test "$(gzip -dc "$dir/plain.svg.gz" | cksum)" = "$(cksum <"$dir/plain.svg")"
 
+# ---- options ----
+"$f" plot pareto "$dir/one.csv" -o "$dir/width.svg" --width 500 --title 'My figure' >/dev/null
+"$f" plot pareto "$dir/one.csv" -o "$dir/long.svg" --width 400 --title 'A title that is far too long for one line of this picture' >/dev/null
+check "a subtitle stands below the last line of a title" awk '/translate\(20/ { sub(/.*translate\([0-9.]+,/, ""); y = $0 + 0 } /picture</ { title = y } /528.pot3d on pvc/ { about = y } END { exit !(title > 0 && about >= title + 15) }' "$dir/long.svg"
+check "a width" grep -q 'width="500"' "$dir/width.svg"
+check "a title in place of the kind's" test "$(grep -c 'My figure' "$dir/width.svg"):$(grep -c '>Energy saved against slowdown<' "$dir/width.svg")" = 1:0
+check "and its subtitle" grep -q '528.pot3d on pvc' "$dir/width.svg"
+"$f" plot pareto "$dir/one.csv" -o "$dir/bare.svg" --title none >/dev/null
+check "no title" test "$(grep -c '528.pot3d on pvc\|>Energy saved against slowdown<' "$dir/bare.svg")" = 0
+"$f" plot pareto "$dir/one.csv" -o "$dir/font.svg" --width 900 --font-size 18 >/dev/null
+check "labels of 18 pixels: 12 of a layout of 600, shown at 900" grep -q 'viewBox="0 0 600 ' "$dir/font.svg"
+check "which is the width asked for" grep -q 'width="900"' "$dir/font.svg"
+"$f" plot pareto "$dir/one.csv" -o "$dir/font.png" --width 900 --font-size 18 >/dev/null
+check "of a PNG as well" test "$(od -An -tu1 -j16 -N4 "$dir/font.png" | awk '{ print $3 * 256 + $4 }')" = 1800
+"$f" plot pareto "$dir/one.csv" -o "$dir/some.svg" --policy assure --policy nvboost >/dev/null
+check "some policies" test "$(grep -c 'assure:theta=0.9\(5\|\)<' "$dir/some.svg"):$(grep -c 'nvboost<' "$dir/some.svg"):$(grep -c 'sweetspot\|utilizscale' "$dir/some.svg")" = 2:1:0
+check "beside the baselines" grep -q 'clairvoyant<' "$dir/some.svg"
+refuse "no such policy" 2 "no policy 'asure' in the result, expected a label" "$f" plot pareto "$dir/one.csv" -o "$dir/x.svg" --policy asure
+refuse "policies of what has none" 2 '--policy has no effect on plot timeline' "$f" plot timeline "$dir/time.csv" -o "$dir/x.svg" --policy assure
+refuse "no room" 2 'a width of 300 is too small for this font, expected 360 or more' "$f" plot pareto "$dir/one.csv" -o "$dir/x.svg" --width 300
+
 # ---- a paper's numbers beside ours ----
 "$f" compare harness/experiments/first-light.json -o "$dir/none.csv" >"$dir/out"
 refuse "no paper's numbers" 2 'no published number beside it' "$f" plot published "$dir/none.csv" -o "$dir/x.svg"

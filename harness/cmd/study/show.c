@@ -27,38 +27,43 @@
 
 static const fl_command_help help = {
     "plot", "KIND INPUT.csv... -o OUTPUT.svg|png|pdf", "Draws a result with gnuplot.",
-    "KIND, from the CSV of compare or grid: pareto (energy against slowdown, or against latency where requests "
-    "arrive: bound, Pareto front, hollow who breaks the bound), workloads (energy against slowdown of every run), "
-    "regret (bars), intervals (saving of each policy), ranks (mean ranks over workloads), published (each number of a "
-    "paper beside ours, of an experiment), with 95 % intervals where "
-    "there are several runs, sensitivity (saving and slowdown over each parameter whose values differ: policies such "
-    "as assure:theta=0.9). From FILE.regret.csv: regret-curves. From the --timeline of run: timeline (clock, and power "
-    "under its limit; several files stand over each other, trajectories too), residency (time at each clock). From a "
-    "trace: trace (activity, power and clock over time). From "
-    "plan --rows: frontier (planned clocks, their bound, executed plans). From a sweep: locks (energy "
-    "and time of locks and of power limits over mean power). With --platform: models (the laws of time, bandwidth and "
-    "power; of the classes of a kinds file, or beside the points of a sweep). From run --instructions: gantt (what "
-    "each "
-    "rank did, by clock, waiting, and power; two plans stand above each other). Of servers, from the CSV of compare: "
-    "serving (J per token against the 99th percentiles of TTFT and TBT), serving-load (saving against requests per "
-    "second that arrive, against both baselines); from the --served of run: latencies (their distributions). A "
-    "timeline of servers shows their queues too. Platform and bound come from the record beside the result."};
+    "KIND, from the CSV of compare or grid: pareto (energy against slowdown, or latency of requests; front of those "
+    "that hold the bound), workloads (every run of every policy), regret, intervals (saving of each policy), ranks, "
+    "published (a paper's numbers beside ours), sensitivity (to parameters with several values). From FILE.regret.csv: "
+    "regret-curves. From run --timeline: timeline (several files stand over each other, trajectories too), residency "
+    "(time at each clock). From a trace: trace. From plan --rows: frontier. From a sweep: locks (and power limits). "
+    "With "
+    "--platform: models (the laws; of a kinds file, or beside a sweep's points). From run --instructions: gantt (of "
+    "one "
+    "plan or two). Of servers, from the CSV of compare: serving (J per token against latencies), serving-load; from "
+    "run "
+    "--served: latencies. Platform and bound come from the record beside the result. A PNG has two pixels for one of "
+    "an "
+    "SVG, a PDF 100 an inch; the height follows from the contents."};
 
 int fl_cmd_plot(int argc, char **argv) {
-    fl_texts rest = {0};
-    const char *output = NULL, *platform = NULL;
-    const fl_option option[] = {{"platform", "NAME", FL_OPTION_TEXT, &platform, 0, 0,
-                                 "of plot models: whose laws to draw", FL_FOR_INPUT | FL_MOST_USED},
-                                {"o", "FILE", FL_OPTION_OUTPUT, &output, 0, 0,
-                                 "what to write; its ending says the format (also .svg.gz); - is SVG",
-                                 FL_FOR_OUTPUT | FL_MOST_USED}};
+    fl_texts rest = {0}, policies = {0};
+    const char *output = NULL;
+    fl_plot_options o = {.policies = &policies};
+    const fl_option option[] = {
+        {"platform", "NAME", FL_OPTION_TEXT, &o.platform, 0, 0, "of plot models: whose laws to draw",
+         FL_FOR_INPUT | FL_MOST_USED},
+        {"policy", "P", FL_OPTION_LIST, &policies, 0, 0, "draws these beside the baselines (may be repeated)",
+         FL_FOR_POLICIES | FL_MOST_USED},
+        {"title", "TEXT", FL_OPTION_TEXT, &o.title, 0, 0, "in place of the kind's; none leaves out both lines",
+         FL_FOR_OUTPUT | FL_MOST_USED},
+        {"width", "PX", FL_OPTION_REAL, &o.width, 100, 4000, "of the picture (900)", FL_FOR_OUTPUT | FL_MOST_USED},
+        {"font-size", "PX", FL_OPTION_REAL, &o.font, 4, 60, "of labels; marks and lines grow with it (12)",
+         FL_FOR_OUTPUT},
+        {"o", "FILE", FL_OPTION_OUTPUT, &output, 0, 0, "what to write, by its ending (also .svg.gz); - is SVG",
+         FL_FOR_OUTPUT | FL_MOST_USED}};
     int status = FL_EXIT_OK;
     if (!fl_command_begin(argc, argv, &help, option, FL_COUNT(option), &rest, &status))
         return status;
     fl_diag d = {0};
     const char *const *const inputs = (const char *const *)rest.item + 1;
     fl_status s = !rest.count ? fl_refuse(&d, "expected KIND INPUT.csv -o OUTPUT, as pareto RESULT.csv -o pareto.svg")
-                              : fl_plot_all(rest.item[0], platform, inputs, rest.count - 1, output, &d);
+                              : fl_plot_all(rest.item[0], &o, inputs, rest.count - 1, output, &d);
     return fl_command_close("plot", s, &d, option, FL_COUNT(option), &rest);
 }
 

@@ -89,12 +89,12 @@ static void lay_out(copying *c, const char *const *input, size_t plans) {
     fl_picture *p = c->p;
     const double chart = fmin(RANK_PX * c->ranks, CHART_PX), name = plans > 1 ? NAME_PX : 0;
     fl_picture_plot(p, 76, 96, (double)plans * (name + chart + GAP_PX) + POWER_PX);
-    char about[512];
+    char about[512], whole[256];
     snprintf(
         about, sizeof about,
         "%.200s%sTall bars: backward, lower ones: forward, in the colour of their clock; grey: transfers and loads; "
         "sand: waiting",
-        plans > 1 ? "" : basename(input[0]), plans > 1 ? "" : ". ");
+        plans > 1 ? "" : fl_lead_short(input[0], whole), plans > 1 ? "" : ". ");
     fl_picture_title(p, "Instructions over time", about);
     fl_picture_range(p, 0, c->end_s, 0, 1);
     fprintf(p->facts, "plans=%zu\narray chart_top[%zu]\narray chart_name[%zu]\n", plans, plans, plans);
@@ -103,7 +103,8 @@ static void lay_out(copying *c, const char *const *input, size_t plans) {
         snprintf(variable, sizeof variable, "chart_top[%zu]", i + 1);
         fl_picture_number(p, variable, p->top + name + (double)i * (name + chart + GAP_PX));
         snprintf(variable, sizeof variable, "chart_name[%zu]", i + 1);
-        fl_picture_text(p, variable, fl_text_fit(plans > 1 ? basename(input[i]) : "", p->right - p->left, text));
+        fl_picture_text(p, variable,
+                        fl_text_fit(plans > 1 ? fl_lead_short(input[i], whole) : "", p->right - p->left, text));
     }
     fl_picture_number(p, "chart_height", chart);
     fl_picture_number(p, "power_top", p->bottom - POWER_PX);

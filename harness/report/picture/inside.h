@@ -32,6 +32,14 @@ void fl_picture_range(fl_picture *p, double x0, double x1, double y0, double y1)
  * plot. */
 double fl_picture_ticks(fl_picture *p, double y0, double y1);
 
+/* Return the factor from lengths of the layout to those of the file. */
+double fl_picture_scale(const fl_plot_options *o);
+
+/* Whether a policy is among those to draw; baselines always are. */
+bool fl_picture_shows(const fl_picture *p, const char *policy);
+/* Check that each policy that was asked for is among the names. FL_BAD_INPUT offers the nearest. */
+fl_status fl_picture_known(const fl_picture *p, const fl_names *n, fl_diag *d);
+
 /* Sets variables of the script. Texts may contain any character. */
 void fl_picture_text(fl_picture *p, const char *name, const char *text);
 void fl_picture_number(fl_picture *p, const char *name, double value);

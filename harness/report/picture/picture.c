@@ -23,6 +23,8 @@
  * FL_PICTURE_COMMA, which written() of plots/style.gp turns back. */
 enum { FL_PICTURE_COMMA = 31 };
 
+enum { FONT = 12 }; /* pixels: all lengths of a layout are for this size, and a picture of another is scaled */
+
 enum {
     LINE = 18,
     MARK = 22,
@@ -122,10 +124,12 @@ fl_status fl_picture_open(fl_picture *p, fl_picture_size size, fl_diag *d) {
         return d ? d->status : FL_IO;
     }
     fputs("array legend_text[400]\narray legend_x[400]\narray legend_y[400]\narray legend_pt[400]\narray "
-          "legend_lc[400]\ntitle=''\nabout=''\n",
+          "legend_lc[400]\ntitle=''\nabout=''\ntitle_lines=0\n",
           p->facts);
     return FL_OK;
 }
+
+double fl_picture_scale(const fl_plot_options *o) { return o && o->font > 0 ? o->font / FONT : 1; }
 
 void fl_picture_plot(fl_picture *p, double left, double right, double height) {
     p->left = left;
@@ -203,10 +207,14 @@ static int put_lines(fl_picture *p, const char *name, const char *text, double w
 }
 
 void fl_picture_title(fl_picture *p, const char *title, const char *about) {
-    if (p->size != FL_PICTURE_PRINT)
+    const char *asked = p->options ? p->options->title : NULL;
+    if (p->size != FL_PICTURE_PRINT || (asked && !strcmp(asked, "none")))
         return;
+    title = asked ? asked : title;
     const double width = p->width - 40;
-    const int lines = put_lines(p, "title", title, width * 12 / 16) * 22 + put_lines(p, "about", about, width) * 17;
+    const int titles = put_lines(p, "title", title, width * 12 / 16);
+    const int lines = titles * 22 + put_lines(p, "about", about, width) * 17;
+    fprintf(p->facts, "title_lines=%d\n", titles);
     p->top += lines + TITLE_FOOT;
     p->bottom += lines + TITLE_FOOT;
     p->height += lines + TITLE_FOOT;
@@ -312,6 +320,7 @@ fl_status fl_picture_draw(fl_picture *p, const char *kind, const char *format, c
     fl_picture_text(p, "plots", folder);
     fl_picture_text(p, "input", table);
     fl_picture_text(p, "terminal", format);
+    fl_picture_number(p, "scale", fl_picture_scale(p->options));
     fprintf(p->facts, "width=%g\nheight=%g\nleft=%g\nright=%g\ntop=%g\nbottom=%g\nnarrow=%d\nlegends=%d\n", p->width,
             p->height, p->left, p->right, p->top, p->bottom, p->width < 600,
             p->legends < LEGENDS_MAX ? p->legends : LEGENDS_MAX);

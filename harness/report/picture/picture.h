@@ -9,6 +9,7 @@
  * with its first line. */
 #pragma once
 
+#include "harness/base/cli/cli.h"
 #include "harness/report/data/data.h"
 #include "traces/io/io.h"
 #include "traces/io/records.h"
@@ -29,6 +30,13 @@ typedef struct fl_look {
     int colour, shape, dash;
 } fl_look;
 
+typedef struct fl_plot_options {
+    const char *platform;     /* of models: a name or a file; NULL for others */
+    const char *title;        /* NULL: that of the kind; "none": neither title nor subtitle */
+    double width, font;       /* pixels; 0: 900, 12. Marks and lines grow with the font */
+    const fl_texts *policies; /* labels or families to draw beside the baselines; NULL or empty: all */
+} fl_plot_options;
+
 typedef struct fl_picture {
     fl_picture_size size;
     double width, height;            /* size of the whole; height grows with the contents */
@@ -39,6 +47,7 @@ typedef struct fl_picture {
     bool bars;                   /* it shows intervals; the caption then says so */
     int legends, legend_columns; /* entries so far; columns that they stand in */
     double legend_width, legend_y;
+    const fl_plot_options *options;
 } fl_picture;
 
 /* Starts a picture with empty facts and table. FL_IO. */
@@ -104,7 +113,7 @@ extern const char *const fl_plot_kinds[]; /* ends with NULL */
  * missing input. FL_IO: gnuplot is missing or refuses, with its first line. */
 fl_status fl_plot(const char *kind, const char *input, const char *output, fl_diag *d);
 /* Draw a picture from several inputs. gantt takes up to FL_GANTT_PLANS_MAX, timeline up to six, which it draws over
- * each other. models needs a platform, a name or a file, and takes up to two inputs or none; for others platform is
- * NULL. */
-fl_status fl_plot_all(const char *kind, const char *platform, const char *const *inputs, size_t count,
+ * each other. models needs a platform and takes up to two inputs or none. FL_BAD_INPUT: an option that has no
+ * effect on the kind. */
+fl_status fl_plot_all(const char *kind, const fl_plot_options *o, const char *const *inputs, size_t count,
                       const char *output, fl_diag *d);

@@ -92,6 +92,25 @@ const char *const fl_plot_kinds[] = {"pareto",      "workloads",    "timeline", 
 
 /* ---- inputs ---- */
 
+/* Keep the rows of the policies to draw, and of the baselines, so that legends have no others. */
+static fl_status keep_policies(const fl_picture *p, fl_report_data *r, fl_diag *d) {
+    fl_names kept = {0};
+    size_t n = 0;
+    const fl_status s = fl_picture_known(p, &r->policy, d);
+    for (size_t i = 0; i < r->row_count; i++) {
+        fl_report_row row = r->row[i];
+        const char *name = r->policy.item[row.policy];
+        if (!fl_picture_shows(p, name))
+            continue;
+        row.policy = fl_names_index(&kept, name);
+        r->row[n++] = row;
+    }
+    r->row_count = n;
+    fl_names_free(&r->policy);
+    r->policy = kept;
+    return s;
+}
+
 static fl_status from_result(const struct kind *k, const char *input, fl_picture *p, size_t *drawn, fl_diag *d) {
     fl_report_data data = {0};
     fl_scope *scope = NULL;
@@ -100,6 +119,8 @@ static fl_status from_result(const struct kind *k, const char *input, fl_picture
     fl_looks looks = {0};
     const fl_bootstrap b = {.seed = 1};
     fl_status st = fl_report_read(input, &data, d);
+    if (!st)
+        st = keep_policies(p, &data, d);
     if (!st)
         st = fl_report_judge(&data, &(fl_texts){0}, d);
     if (!st) {
@@ -201,16 +222,23 @@ static fl_status from_curves(const char *input, fl_picture *p, size_t *drawn, fl
     fl_curves c;
     fl_status s = fl_curves_read(input, NULL, &c, d);
     if (!s)
+        s = fl_picture_known(p, c.policy, d);
+    size_t kept = 0;
+    for (size_t i = 0; !s && i < c.count; i++)
+        if (fl_picture_shows(p, c.policy->item[c.mark[i].policy]))
+            c.mark[kept++] = c.mark[i];
+    c.count = kept;
+    if (!s)
         *drawn = fl_picture_curves(p, &c, 0, PANELS_MOST);
     fl_curves_free(&c);
     return s;
 }
 
 static fl_status from_trace(const char *input, fl_picture *p, size_t *drawn, fl_diag *d) {
-    const char *slash = strrchr(input, '/');
+    char name[256];
     fl_imported run = {0};
     fl_picture_plot(p, 66, 18, 480);
-    fl_picture_title(p, "Trace over time", slash ? slash + 1 : input);
+    fl_picture_title(p, "Trace over time", fl_lead_short(input, name));
     fl_status s = fl_trace_open(input, NULL, NULL, &run, d);
     if (!s)
         s = fl_trace_beside(input, &run, d);
@@ -266,8 +294,38 @@ fl_status fl_plot(const char *name, const char *input, const char *output, fl_di
     return fl_plot_all(name, NULL, &input, 1, output, d);
 }
 
-fl_status fl_plot_all(const char *name, const char *platform, const char *const *inputs, size_t count,
+/* An SVG of the same drawing in other sizes: its head says how large the drawing is shown. Replaces *bytes. */
+static void resize(char **bytes, size_t *size, const fl_picture *p, double scale) {
+    char *from = strstr(*bytes, "width=\""), *to = from ? strstr(from, "viewBox") : NULL;
+    if (!to)
+        return;
+    char *made = fl_must_print("%.*swidth=\"%.0f\" height=\"%.0f\"\n %s", (int)(from - *bytes), *bytes,
+                               p->width * scale, p->height * scale, to);
+    free(*bytes);
+    *bytes = made;
+    *size = strlen(made);
+}
+
+enum { WIDTH_LEAST = 360 }; /* of a layout: a name and a plot beside it */
+
+static fl_status check_options(const struct kind *k, const fl_plot_options *o, fl_picture *p, fl_diag *d) {
+    const double scale = fl_picture_scale(o);
+    const bool policies = k->result || !strncmp(k->name, "serving", 7) || !strcmp(k->name, "regret-curves");
+    if (o->policies && o->policies->count && !policies)
+        return fl_refuse(d, "--policy has no effect on plot %s, whose input has no policies", k->name);
+    p->options = o;
+    p->width = (o->width > 0 ? o->width : scale * p->width) / scale;
+    if (p->width < WIDTH_LEAST)
+        return fl_refuse(d, "a width of %g is too small for this font, expected %.0f or more, or a smaller --font-size",
+                         o->width, ceil(WIDTH_LEAST * scale));
+    return FL_OK;
+}
+
+fl_status fl_plot_all(const char *name, const fl_plot_options *o, const char *const *inputs, size_t count,
                       const char *output, fl_diag *d) {
+    static const fl_plot_options none = {0};
+    o = o ? o : &none;
+    const char *platform = o->platform;
     const bool gantt = !strcmp(name, "gantt"), timeline = !strcmp(name, "timeline"), models = !strcmp(name, "models");
     const char *input = count ? inputs[0] : platform;
     const size_t most = gantt ? FL_GANTT_PLANS_MAX : timeline ? OVERLAID_FILES : models ? 2 : 1;
@@ -290,6 +348,8 @@ fl_status fl_plot_all(const char *name, const char *platform, const char *const 
     if (!s)
         s = fl_picture_open(&p, FL_PICTURE_PRINT, d);
     if (!s)
+        s = check_options(k, o, &p, d);
+    if (!s)
         s = k->result                        ? from_result(k, input, &p, &drawn, d)
             : timeline && count > 1          ? from_several(inputs, count, &p, &drawn, d)
             : k->telemetry                   ? from_telemetry(k, input, &p, &drawn, d)
@@ -302,6 +362,8 @@ fl_status fl_plot_all(const char *name, const char *platform, const char *const 
         s = fl_fail(d, FL_BAD_INPUT, input, 0, 0, "%s, nothing to draw", k->nothing);
     if (!s)
         s = fl_picture_draw(&p, k->script, format, input, &bytes, &size, d);
+    if (!s && !strcmp(format, "svg") && o->font > 0)
+        resize(&bytes, &size, &p, fl_picture_scale(o));
     if (!s)
         s = write_whole(output, bytes, size, d);
     fl_picture_close(&p);

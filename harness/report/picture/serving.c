@@ -74,6 +74,17 @@ static fl_status take_row(void *user, const fl_csv_row *row, fl_diag *d) {
     return FL_OK;
 }
 
+/* The rows of the policies to draw; their names stay. */
+static fl_status keep_rows(const fl_picture *p, numbers *n, fl_diag *d) {
+    size_t kept = 0;
+    const fl_status s = fl_picture_known(p, &n->policy, d);
+    for (size_t i = 0; i < n->count; i++)
+        if (fl_picture_shows(p, n->policy.item[n->row[i].policy]))
+            n->row[kept++] = n->row[i];
+    n->count = kept;
+    return s;
+}
+
 static fl_status read_numbers(const char *input, const char *const *column, size_t columns, size_t required, bool named,
                               numbers *n, fl_diag *d) {
     const fl_csv_options options = {.trim = true};
@@ -273,6 +284,8 @@ fl_status fl_picture_serving(fl_picture *p, const char *input, size_t *drawn, fl
     targets t;
     fl_lines l;
     fl_status s = read_numbers(input, column, 3, 3, true, &n, d);
+    if (!s)
+        s = keep_rows(p, &n, d);
     if (!s && n.count)
         s = read_targets(input, &t, d);
     *drawn = s ? 0 : n.count;
@@ -357,6 +370,8 @@ fl_status fl_picture_load(fl_picture *p, const char *input, size_t *drawn, fl_di
     numbers n;
     fl_lines l;
     fl_status s = read_numbers(input, column, 5, 4, true, &n, d);
+    if (!s)
+        s = keep_rows(p, &n, d);
     size_t kept = 0;
     for (size_t i = 0; !s && i < n.count; i++) /* where no requests arrive there is no load */
         if (isfinite(n.row[i].value[0]))

@@ -14,9 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Lengths in pixels: a row, the column right of the panels, the space between the panels. From more runs of a policy on
+/* Lengths in pixels: a row, the column right of the panels, the space between the panels, a
+ * tick's number. From more runs of a policy on
  * than DOTS_MAX, only those that break the bound are marks of their own. */
-enum { ROW = 22, BESIDE = 96, BETWEEN_PANELS = 26, DOTS_MAX = 40 };
+enum { ROW = 22, BESIDE = 96, BETWEEN_PANELS = 26, TICK = 36, DOTS_MAX = 40 };
 enum { HOLDS = 1, BASELINE = 0, BREAKS = -1, DOT = 7, RING = 6 };
 
 static bool shown(const fl_report_row *r) {
@@ -89,7 +90,17 @@ static size_t gather(const fl_summary *s, lane *row) {
     return n;
 }
 
-static void put_ranges(fl_picture *p, const lane *row, size_t n, double bound) {
+/* The least of 1, 2, 5, 10, ... of which at most `most` steps make the span. */
+static double step_of(double span, double most) {
+    static const double mantissa[] = {1, 2, 5, 10};
+    const double least = span / most, power = pow(10, floor(log10(least)));
+    size_t k = 0;
+    while (mantissa[k] * power < least && k < 3)
+        k++;
+    return mantissa[k] * power;
+}
+
+static void put_ranges(fl_picture *p, const lane *row, size_t n, double bound, double width) {
     for (int panel = 1; panel <= 2; panel++) {
         double low = HUGE_VAL, high = -HUGE_VAL;
         char name[32];
@@ -103,6 +114,8 @@ static void put_ranges(fl_picture *p, const lane *row, size_t n, double bound) {
         fl_picture_number(p, name, low);
         snprintf(name, sizeof name, "high[%d]", panel);
         fl_picture_number(p, name, high);
+        snprintf(name, sizeof name, "step[%d]", panel);
+        fl_picture_number(p, name, step_of(high - low, fmax(2, width / TICK)));
     }
 }
 
@@ -138,14 +151,14 @@ size_t fl_picture_workloads(fl_picture *p, const fl_summary *s, const fl_looks *
         if (broken)
             fl_picture_entry(p, breaks, (fl_look){.colour = BREAKS}, RING);
         const double half = (p->right - p->left - BETWEEN_PANELS) / 2;
-        fputs("array from[2]\narray to[2]\narray low[2]\narray high[2]\narray label[2]\n", p->facts);
+        fputs("array from[2]\narray to[2]\narray low[2]\narray high[2]\narray label[2]\narray step[2]\n", p->facts);
         for (int k = 0; k < 2; k++) {
             fprintf(p->facts, "from[%d]=%.1f\nto[%d]=%.1f\n", k + 1, p->left + k * (half + BETWEEN_PANELS), k + 1,
                     p->left + k * (half + BETWEEN_PANELS) + half);
         }
-        fl_picture_text(p, "label[1]", "energy saved, %");
-        fl_picture_text(p, "label[2]", "slowdown, %");
-        put_ranges(p, row, n, bound);
+        fl_picture_text(p, "label[1]", p->width < 600 ? "saved, %" : "energy saved, %");
+        fl_picture_text(p, "label[2]", p->width < 600 ? "slower, %" : "slowdown, %");
+        put_ranges(p, row, n, bound, half);
         fl_picture_number(p, "bound", bound);
         snprintf(text, sizeof text, "bound %.4g %%", bound);
         fl_picture_text(p, "bound_text", text);
