@@ -94,7 +94,8 @@ typedef struct fl_advise_options {
     double interval_s;             /* interval of logs without time stamps; 0 = not given */
     int64_t device;                /* device of the logs; -1 = all of them */
     double bound;                  /* on the slowdown: which clock to measure next depends on it */
-    const char *clocks, *workload; /* SM clocks of logs that state none; the program of all logs; NULL = by each log */
+    const char *clocks, *workload; /* SM clocks of logs that state none; the program of all logs, or the workload of a
+                                      sweep; NULL = all, by each file */
 } fl_advise_options;
 
 typedef struct fl_advise_subjects {

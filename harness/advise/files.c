@@ -261,14 +261,36 @@ static fl_status check_sorts(const fl_advise_source *f, fl_diag *d) {
     if (f->o->board && (f->o->platform || f->kernels_path))
         return fl_refuse(d, "--board has no effect %s, expected it for measured settings without a platform",
                          f->o->platform ? "with --platform, which has the clocks" : "on a recording of kernels");
-    if ((f->o->workload || f->o->clocks) && !f->ran_count)
-        return fl_refuse(d, "--workload and --sm-mhz have no effect without logs, expected logs");
+    if (f->o->clocks && !f->ran_count)
+        return fl_refuse(d, "--sm-mhz has no effect without logs, expected logs");
+    if (f->o->workload && f->kernels_path && !f->ran_count)
+        return fl_refuse(d, "--workload has no effect on a recording of kernels, expected a sweep or logs");
     if (!f->kernels_path || f->ran_count < 2)
         return FL_OK;
     return f->ran[0].path == f->ran[1].path
                ? fl_fail(d, FL_BAD_INPUT, f->ran[0].path, 0, 0, "readings of several GPUs, expected --device N")
                : fl_fail(d, FL_BAD_INPUT, f->ran[1].path, 0, 0,
                          "two logs with a recording of kernels, expected the log of that run only");
+}
+
+/* Keeps the workload of a sweep that --workload names. The others have taken part in the fits. */
+static fl_status keep_one(const fl_advise_source *f, fl_advise_subjects *s, fl_diag *d) {
+    const char **name = fl_must(calloc(s->count + 1, sizeof *name));
+    size_t at = 0;
+    for (size_t i = 0; i < s->count; i++)
+        name[i] = s->item[i].name;
+    while (at < s->count && strcmp(name[at], f->o->workload) != 0)
+        at++;
+    const fl_status status =
+        at < s->count ? FL_OK : fl_fail_unknown(d, f->sweep_path, "workload", f->o->workload, name, s->count);
+    free(name);
+    if (status)
+        return status;
+    const fl_advise_subject kept = s->item[at];
+    s->item[at] = s->item[0];
+    s->item[0] = kept;
+    fl_advise_drop(s, 1);
+    return FL_OK;
 }
 
 static void source_free(fl_advise_source *f, fl_texts *files) {
@@ -332,6 +354,8 @@ fl_status fl_advise_open(const fl_texts *given, const fl_advise_options *o, fl_a
         status = f.sweep_path     ? fl_advise_sweep(&f, platform, s, d)
                  : f.kernels_path ? from_kernels(&f, platform, s, d)
                                   : fl_advise_logs(&f, platform, s, d);
+    if (!status && f.sweep_path && o->workload)
+        status = keep_one(&f, s, d);
     if (!status)
         tell_single(s);
     const fl_device *dev = platform && !status ? &p.node.device[p.node.gpu[0]] : NULL;

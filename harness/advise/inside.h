@@ -64,6 +64,8 @@ typedef struct fl_advise_source {
 /* Adds a note on what the advice rests on. */
 #define FL_ADVISE_REST(s, ...) fl_must_have(!fl_sweep_note(&(s)->rests, &(s)->rest_count, NULL, __VA_ARGS__))
 
+/* Free the subjects behind the first `count`. */
+void fl_advise_drop(fl_advise_subjects *s, size_t count);
 /* Returns a new subject, which is valid until the next one is added. */
 fl_advise_subject *fl_advise_add(fl_advise_subjects *s, const char *name);
 /* For a platform whose constants alone say how times and powers depend on the clocks; p NULL = none. */

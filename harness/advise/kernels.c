@@ -146,9 +146,9 @@ fl_status fl_advise_kernels(const char *path, const fl_kernel_trace *t, const fl
         return fl_fail(d, FL_BAD_INPUT, path, 0, 0,
                        "measurements at one clock do not determine other clocks, expected --platform NAME (foldline "
                        "platforms lists them), or runs at a second clock");
-    char *beside = fl_scene_kinds_path(o->kinds, path, &t->head);
+    char *beside;
     fl_kinds kinds = {0};
-    fl_status s = beside ? fl_kinds_read(beside, &kinds, d) : FL_OK;
+    fl_status s = fl_scene_kinds_read(o->kinds, path, &t->head, NULL, &beside, &kinds, d);
     *assumed = true;
     for (size_t k = 0; !s && k < FL_ADVISE_CASES && *assumed; k++)
         s = one_case(path, t, beside ? &kinds : NULL, assume[k], run, o, to, assumed, d);

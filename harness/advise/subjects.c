@@ -72,8 +72,8 @@ static void free_all(char **text, size_t count) {
     free(text);
 }
 
-void fl_advise_close(fl_advise_subjects *s) {
-    for (size_t i = 0; i < s->count; i++) {
+void fl_advise_drop(fl_advise_subjects *s, size_t count) {
+    for (size_t i = count; i < s->count; i++) {
         fl_advise_subject *of = &s->item[i];
         free(of->name);
         free(of->why);
@@ -84,6 +84,11 @@ void fl_advise_close(fl_advise_subjects *s) {
         for (size_t k = 0; k < of->cases; k++)
             fl_stated_free(&of->of[k].stated);
     }
+    s->count = count;
+}
+
+void fl_advise_close(fl_advise_subjects *s) {
+    fl_advise_drop(s, 0);
     free_all(s->rests, s->rest_count);
     free_all(s->aside, s->aside_count);
     free(s->item);

@@ -55,28 +55,42 @@ bool fl_command_run(int argc, char **argv, int *status) {
     return found != NULL;
 }
 
-/* The command or part that users call by another name: by a word of its row, or by the name of a part alone. */
+/* The command or part that users call by another name: by a word of its row, or by the name of a part alone. A word of
+ * a command and of one of its parts means the part. */
 static const char *find_meant(const char *name, const char *command) {
     for (size_t i = 0; i < fl_command_rows_count; i++) {
         const fl_command_row *row = &fl_command_rows[i];
-        if (fl_part_of(row, command) ? fl_is_among(name, row->words) : !*command && !strcmp(fl_part_name(row), name))
-            return *command ? fl_part_name(row) : row->name;
+        if (fl_part_of(row, command) ? !fl_is_among(name, row->words) : *command || strcmp(fl_part_name(row), name))
+            continue;
+        for (size_t k = 0; !*command && k < fl_command_rows_count; k++)
+            if (fl_part_of(&fl_command_rows[k], row->name) && fl_is_among(name, fl_command_rows[k].words))
+                return fl_command_rows[k].name;
+        return *command ? fl_part_name(row) : row->name;
     }
     return NULL;
 }
 
-fl_status fl_part_unknown(const char *what, const char *name, const char *command, bool topics, fl_diag *d) {
-    const char *names[NAMES_ROOM];
+/* The names of parts of the command, or (parts) of all parts. */
+static size_t list_names(const char *command, bool parts, const char *names[NAMES_ROOM]) {
     size_t count = 0;
     for (size_t i = 0; i < fl_command_rows_count && count < NAMES_ROOM; i++)
-        if (fl_part_of(&fl_command_rows[i], command))
+        if (parts ? strchr(fl_command_rows[i].name, ' ') != NULL : fl_part_of(&fl_command_rows[i], command))
             names[count++] = fl_part_name(&fl_command_rows[i]);
+    return count;
+}
+
+fl_status fl_part_unknown(const char *what, const char *name, const char *command, bool topics, fl_diag *d) {
+    const char *names[NAMES_ROOM], *part[NAMES_ROOM];
+    size_t count = list_names(command, false, names);
     for (size_t i = 0; topics && i < fl_topics_count && count < NAMES_ROOM; i++)
         names[count++] = fl_topics[i];
     for (size_t i = 0; i < fl_policies_count; i++)
         if (!strcmp(fl_policies[i]->name, name))
             return fl_refuse(d, "no %s '%s'; it is a policy: foldline list policies %s", what, name, name);
-    const char *meant = find_meant(name, command);
+    const char *meant = find_meant(name, command), *near = NULL;
+    if (!meant && !*command && !fl_nearest(name, names, count) &&
+        (near = fl_nearest(name, part, list_names(command, true, part))))
+        meant = find_meant(near, command);
     return meant ? fl_refuse(d, "no %s '%s', did you mean '%s'?", what, name, meant)
                  : fl_fail_unknown(d, NULL, what, name, names, count);
 }

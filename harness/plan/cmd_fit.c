@@ -23,9 +23,8 @@ static const fl_command_help help = {
     "fit pipeline", "BASE [--learn WHICH] [--like BASE ...] [-o FILE.pipeline.csv]",
     "Fits a pipeline's times and powers to executed clock plans, and says how well it predicts plans that it has not "
     "seen.",
-    "BASE.plans.csv, BASE.measured.csv and BASE.instructions.csv are read (traces/pipeline/pipeline.h), BASE.order.csv "
-    "and "
-    "BASE.caps.csv where they are there. Without an order the schedule is 1F1B over --stages.\n\n"
+    "BASE.plans.csv, BASE.measured.csv and BASE.instructions.csv are read (harness/manual/formats/pipelines.md), "
+    "BASE.order.csv and BASE.caps.csv where they are there. Without an order the schedule is 1F1B over --stages.\n\n"
     "The laws are of models/laws/laws.h. What few plans cannot tell comes from what is expected of any chip, or, with "
     "--like, from other pipelines measured on the same chip. Each prediction is a run of the engine.\n\n"
     "A link that no plan keeps waiting cannot be told from the others: its time stays near what was expected.\n\n"

@@ -69,10 +69,11 @@ fl_status fl_import_executed(const fl_texts *files, const char *base, bool json,
 static const fl_command_help help = {
     "plan", "PIPELINE [--time S | --slowdown X | --frontier] [-o FILE.plan.csv]",
     "Plans a clock for every forward and backward of a pipeline of training, for the least energy within a time.",
-    "PIPELINE is a file as fit pipeline writes it (traces/pipeline/pipeline.h). Without a time, it is the plan of "
+    "PIPELINE is a file as fit pipeline writes it (harness/manual/formats/pipelines.md). Without a time, it is the "
+    "plan of "
     "least energy "
     "of all.\n"
-    "'bound' is what no plan as fast can beat, whatever its clocks (sim/pipeline/pipeline.h), 'gap' how far the plan "
+    "'bound' is what no plan as fast can beat, whatever its clocks, 'gap' how far the plan "
     "is "
     "above "
     "it\n"
@@ -81,7 +82,7 @@ static const fl_command_help help = {
     "of each are those of a run on the engine, of one iteration, until all ranks end. Clocks change at once there.\n\n"
     "--frontier gives a plan for each of --points times, from the shortest to that of the least energy. With "
     "--measured plans\n"
-    "that were executed stand beside it (traces/pipeline/pipeline.h). Plans make use of what their pipeline gets\n"
+    "that were executed stand beside it. Plans make use of what their pipeline gets\n"
     "wrong; --judge asks another one, fitted to other plans, what it says of each plan.\n\n"
     "A rank that computes slower than it was measured is --slow rank=3:1.2; --power-limit rank=3:250 keeps clocks out "
     "at which\n"

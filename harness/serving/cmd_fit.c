@@ -43,9 +43,7 @@ static const fl_command_help help = {
     "Fits the time that a server of language models takes for a batch step, and how a step loads the GPU; says how "
     "well it predicts what it has not seen.",
     "Layer tables (kernel times of one block at one clock), step tables (times and powers of whole steps over clocks) "
-    "or the serving file of an earlier fit; traces/serving/serving.h and traces/serving/serving.h describe them. The "
-    "law is that "
-    "of models/laws/laws.h.\n\n"
+    "or the serving file of an earlier fit; harness/manual/formats/serving.md describes them.\n\n"
     "Layer tables say nothing of other clocks: there the law assumes that compute goes as 1/clock. They lack what an "
     "engine does between steps and the all-reduces of tensor parallel ranks: both are assumed where nothing is stated "
     "(--host-us; --all-reduce-us, from two RTX PRO 6000 on PCIe).\n\n"

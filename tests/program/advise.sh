@@ -215,8 +215,9 @@ check "is the same in each row" test "$(awk '/^w[0-7]/ { print $2 }' "$dir/out" 
 printf 'workload,sm_mhz,mem_mhz,time_s,power_w\nw,1410,1215,10,300\nw,1005,1215,9.6,200\n' >"$dir/less.csv"
 succeed "a sweep whose lower clock is faster" '^w: 1005 MHz' "$f" advise "$dir/less.csv"
 check "is in doubt" grep -q '^note: w: 1005 MHz is faster than 1410 MHz by 4.0 %, as of less work' "$dir/out"
-refuse "one clock for an experiment" 2 '--common have no effect on an experiment' "$f" advise harness/experiments/first-light.json --common
-refuse "a program of no logs" 2 '--workload and --sm-mhz have no effect without logs' "$f" advise "$dir/known.csv" --workload x
+refuse "one clock for an experiment" 2 '--common has no effect on an experiment' "$f" advise harness/experiments/first-light.json --common
+refuse "no workload of the sweep" 2 "known.csv: no workload 'x', expected one of" "$f" advise "$dir/known.csv" --workload x
+refuse "a clock of no logs" 2 'advise: --sm-mhz has no effect without logs' "$f" advise "$dir/known.csv" --sm-mhz 900
 
 # ---- a bound of 5 is not taken for 500 % ----
 cp "$dir/known.csv" "$dir/b.csv"
@@ -341,7 +342,7 @@ succeed "six devices taken as one board are six, of two tiles" \
   'set +for d in 0 1 2 3 4 5; do for t in 0 1; do xpu-smi config -d \$d -t \$t --frequencyrange 1300,1300; done; done$' \
   "$f" advise $pot3d --platform pvc-max1550x6
 refuse "kinds without kernels" 2 '--kinds has no effect without a recording of kernels' "$f" advise $pot3d --kinds "$dir/nowhere.csv"
-refuse "a GPU of servers" 2 'have no effect on a server' "$f" advise "$dir/asked.csv" "$dir/server.csv" --ttft 2s --device 2
-refuse "a GPU of an experiment" 2 'have no effect on an experiment' "$f" advise harness/experiments/first-light.json --device 3
+refuse "a GPU of servers" 2 '--device has no effect on a server' "$f" advise "$dir/asked.csv" "$dir/server.csv" --ttft 2s --device 2
+refuse "a GPU of an experiment" 2 '--device has no effect on an experiment' "$f" advise harness/experiments/first-light.json --device 3
 
 finish

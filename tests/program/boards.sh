@@ -40,7 +40,7 @@ for b in "${boards[@]}"; do
     "$(sed -n 's/^  memory: .*, \([0-9]*\) clocks*: .*/\1/p' "$dir/out")"
 done
 check "most boards suffice" test $made -ge $((${#boards[@]} > 3 ? 12 : 2))
-refuse "no such board" 2 "cannot open" "$f" fit device --facts nosuch -o "$dir/no.json"
+refuse "no such board" 2 "no board 'nosuch', expected one of" "$f" fit device --facts nosuch -o "$dir/no.json"
 
 # ---- what is assumed is said in every result ----
 own=(--platform "$dir/l40s.json")

@@ -3,6 +3,7 @@
 . "$(dirname "$0")/shell.sh"
 
 mix=traces/samples/mix8.csv
+sweep=traces/samples/energyucb-table1.csv
 light=harness/experiments/first-light.json
 on=(--platform rtx4070-laptop --no-oracle)
 "$f" compare $mix "${on[@]}" --policy energyucb --seeds 3 -o "$dir/r.csv" >/dev/null 2>&1
@@ -34,6 +35,13 @@ platforms => 'list platforms'
 requests => 'synth requests'
 power-limit => 'fit power-limit'
 list policy => 'policies'
+show $mix --wide => show has no option '--wide'; compare, search, plan have it \(foldline show --help\)
+grid $mix --policy assure --resume => starts again with the same -o
+compare $mix --platform h200 --policy default => nvboost is the driver
+compare $mix --platform h200 --policy all => repeat --policy
+search $mix --policy assure --set theta=0.8:0.9 => several values are several policies
+advise RESULT => is a result, .*foldline show
+verify RESULT => is a result, .*run --log FILE
 list platform h100 => 'platforms'
 list gpus => 'platforms'
 fit chip x.csv => 'device'
@@ -53,7 +61,7 @@ compare $mix --platform rtx4070 --policy assure => did you mean 'rtx4070-laptop'
 compare $mix --platform h200 --policy powercap => 'cap-dynamic-min'
 compare $mix --platform h200 --policy geepafs => 'assure'
 run $mix --platform h200 --policy fixed --set sm=1200 => expected one of .*sm_mhz
-run $mix --platform h200 --seeds 5 => one of: compare, grid, search; see --help, or did you mean '--seed'
+run $mix --platform h200 --seeds 5 => run has no option '--seeds'; compare, grid, search have it; did you mean '--seed'\? \(foldline run --help\)
 compare RESULT RESULT => is a result, .*foldline show
 compare $mix --platform generic --servers 2 --policy assure => fit serving.*synth requests
 regress RESULT => is a result, expected a baseline: regress EXPERIMENT.json --bless
@@ -63,7 +71,34 @@ plot RESULT => first what to draw, one of: pareto
 plot pareto RESULT => -o pareto.svg
 report RESULT => -o report.html
 search $mix --policy assure --grid theta=1 => did you mean '--policy'
+platform h100 => 'list platforms'
+plattform h100 => 'list platforms'
+list platforms RTX_309 => the board 'rtx3090'
+list platforms qqqq => or a board
+compare $mix --platform rtx-3090 --policy assure => fit device --facts rtx3090
+fit device --facts rtx309 -o x.json => no board 'rtx309', did you mean 'rtx3090'
+advise $sweep --workload 505.lbn => no workload '505.lbn', did you mean '505.lbm'
+advise $sweep --sm-mhz 900 => advise: --sm-mhz has no effect without logs
+advise $light --workload x => advise: --workload has no effect on an experiment
 END_OF_ROWS
+
+# ---- names of boards and platforms as their makers write them ----
+succeed "a board" '^rtx3090: ' "$f" list platforms "RTX 3090"
+succeed "the facts of a board" 'known chips' "$f" fit device --facts "RTX 3090" -o "$dir/rtx.json"
+succeed "a platform" '"rtx4070-laptop"|rtx4070-laptop' "$f" run $mix --platform "RTX4070 Laptop" --policy nvboost
+
+# ---- one workload of a sweep ----
+advice() { "$f" advise $sweep --json "$@" | python3 -c 'import json, sys; print([a for a in json.load(sys.stdin)["advice"] if a["workload"] == "505.lbm"])'; }
+check "as in advice on all" test "$(advice)" = "$(advice --workload 505.lbm)"
+check "alone" test "$("$f" advise $sweep --workload 505.lbm --json | grep -c '"workload"')" = 1
+
+# ---- a trace whose kernel classes were left behind ----
+cp $mix "$dir/left.csv"
+refuse "it says who names them, and what to do" 2 "left\\.csv:[0-9]+: kinds is 'mix8\\.kinds\\.csv'.*--kinds FILE or --assume" \
+  "$f" compare "$dir/left.csv" "${on[@]}" --policy nvboost
+refuse "advice has no --assume" 2 "expected that file beside this one, --kinds FILE$" "$f" advise "$dir/left.csv" --platform a100
+check "--assume does" "$f" run "$dir/left.csv" --platform a100 --policy nvboost --assume balanced
+succeed "show shows it" '^kinds file  mix8\.kinds\.csv$' "$f" show "$dir/left.csv"
 
 printf 'time,GPU,watts\n0,0,100\n1,0,120\n' >"$dir/own.csv"
 refuse "a map the wrong way round" 2 'expected t=time' "$f" import "$dir/own.csv" --map time=t,watts=power_w -o "$dir/own.out.csv"
@@ -75,6 +110,11 @@ for form in "compare -h" "help compare"; do
 done
 check "an option behind or before what it belongs to" cmp <("$f" compare $mix "${on[@]}" --policy nvboost --bound 0.05) \
   <("$f" compare --bound=5% --policy nvboost "${on[@]}" $mix)
+
+# ---- verify says what decided ----
+"$f" run $mix --platform rtx4070-laptop --policy assure --log "$dir/d.csv" >/dev/null
+check "the parameters that were changed" sh -c '"$0" verify "$1" --set theta=0.8 | grep -q "^decided by policy assure with theta=0.8 on "' "$f" "$dir/d.csv"
+check "in the JSON too" sh -c '"$0" verify "$1" --set theta=0.8 --json | grep -q "\"set\": *{\"theta\": *\"0.8\"}"' "$f" "$dir/d.csv"
 
 # ---- what show shows ----
 succeed "the head of a trace" '^source +foldline synth' "$f" show $mix --head

@@ -144,9 +144,9 @@ refuse "report: no such column" 2 "did you mean 'latency_p9" "$f" report "$dir/e
 refuse "report: a column without a value" 2 'no row has reward_regret' "$f" report "$dir/e.csv" -o "$dir/x.html" --bound 'reward_regret<1'
 check "and no page" test ! -e "$dir/x.html"
 for o in "--positions 10" --no-oracle; do
-  refuse "search: ${o%% *} is of other commands" 2 "unknown option '${o%% *}', which is one of: compare, grid; see --help" "$f" search harness/experiments/first-light.json $o
+  refuse "search: ${o%% *} is of other commands" 2 "search has no option '${o%% *}'; compare, grid have it \(foldline search --help\)" "$f" search harness/experiments/first-light.json $o
 done
-refuse "run: seeds are of other commands" 2 "unknown option '--seeds', which is one of: compare, grid, search; see --help" "$f" run x.csv --seeds 5
+refuse "run: seeds are of other commands" 2 "run has no option '--seeds'; compare, grid, search have it" "$f" run x.csv --seeds 5
 for o in tune score; do
   refuse "search: --hold-out beside --$o" 2 "hold-out beside --$o, expected either" "$f" search harness/experiments/first-light.json --hold-out workload --$o x
 done

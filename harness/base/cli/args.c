@@ -111,13 +111,18 @@ static fl_status unknown(const char *dash, const char *argument, size_t size, co
     owners o;
     const char *guessed = find_guessed(name, option, count), *other = find_owners(name, &o);
     near = guessed ? guessed : near;
+    if (!strcmp(name, "resume"))
+        return fl_refuse(d, "unknown option '%s%s': a grid continues when it starts again with the same -o", dash,
+                         name);
     if (other)
-        return fl_refuse(d, "unknown option '%s%s', which is one of: %s%s; %s%s%s%s%s", dash, name, other,
-                         o.count > 4 ? " and others" : "",
-                         strcmp(name, "set") ? "see --help"
-                                             : "here parameters follow the policy: --policy NAME:P=V,Q=W",
-                         guessed ? ", or did you mean '" : "", guessed ? dashes(guessed) : "", guessed ? guessed : "",
-                         guessed ? "'?" : "");
+        return fl_refuse(d, "%s has no option '%s%s'; %s%s ha%s it%s%s%s%s%s (foldline %s --help)", fl_command_name,
+                         dash, name, other, o.count > 4 ? " and others" : "", o.count > 1 ? "ve" : "s",
+                         strcmp(name, "set")
+                             ? ""
+                             : "; here parameters follow the policy, and several values are several policies: --policy "
+                               "NAME:P=V --policy NAME:P=W",
+                         guessed ? "; did you mean '" : "", guessed ? dashes(guessed) : "", guessed ? guessed : "",
+                         guessed ? "'?" : "", fl_command_name);
     if (near)
         return fl_refuse(d, "unknown option '%s%s', did you mean '%s%s'?", dash, name, dashes(near), near);
     return fl_refuse(

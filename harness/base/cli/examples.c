@@ -14,7 +14,8 @@ static const struct {
       "timeline.csv"}},
     {"compare",
      {"foldline compare traces/samples/mix8.csv --platform rtx4070-laptop --policy assure --policy utilizscale",
-      "foldline compare traces/samples/mix8.csv --platform rtx4070-laptop --bound 10%"}},
+      "foldline synth requests -o asked.csv --rate 2 --seconds 60 && foldline compare "
+      "traces/samples/serving/*.serving.csv asked.csv --platform a100 --policy nvboost"}},
     {"list", {"foldline list policies", "foldline list platforms h100"}},
     {"fit policy",
      {"foldline help fit policy odpp", "foldline fit policy sweetspot traces/samples/energyucb-528.pot3d.csv"}},

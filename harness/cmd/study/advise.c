@@ -426,6 +426,17 @@ static bool of_server(const fl_texts *files) {
     return any;
 }
 
+static fl_status refuse_results(const fl_texts *files, fl_diag *d) {
+    fl_file_type type;
+    fl_diag ignored;
+    for (size_t i = 0; i < files->count; i++)
+        if (!fl_file_type_find(files->item[i], &type, &ignored) && type == FL_FILE_RESULT)
+            return fl_fail(d, FL_BAD_INPUT, files->item[i], 0, 0,
+                           "is a result, expected what it was made from: a sweep, logs, a recording of kernels or an "
+                           "experiment (foldline show, plot and report read results)");
+    return FL_OK;
+}
+
 static bool is_experiment(const fl_texts *files) { return files->count == 1 && fl_is_experiment(files->item[0]); }
 
 /* A lower clock that is faster may be a run of less work, which a sweep does not show. */
@@ -515,7 +526,7 @@ int fl_cmd_advise(int argc, char **argv) {
         {"device", "N", FL_OPTION_INT, &o.files.device, 0, 65535, "the GPU to set, and to read of logs with several",
          FL_FOR_INPUT},
         {"workload", "NAME", FL_OPTION_TEXT, &o.files.workload, 0, 0,
-         "what ran in all these logs: they are of one program", FL_FOR_INPUT},
+         "of a sweep: this workload alone; of logs: what ran in all of them", FL_FOR_INPUT},
         {"sm-mhz", "MHZ", FL_OPTION_TEXT, &o.files.clocks, 0, 0,
          "SM clock of logs that state none: one, or one for each (1050,1410)", FL_FOR_INPUT},
         {"common", NULL, FL_OPTION_FLAG, &o.common, 0, 0, "finds the one clock for all workloads",
@@ -530,24 +541,19 @@ int fl_cmd_advise(int argc, char **argv) {
     if (!fl_command_begin(argc, argv, &help, option, sizeof option / sizeof *option, &files, &status))
         return status;
     fl_diag d = {0};
-    fl_status s = FL_OK;
+    fl_status s = refuse_results(&files, &d);
     const bool serves = fl_serving_choice_any(&o.serving) || of_server(&files);
-    const bool of_logs = o.files.workload || o.files.clocks || o.common;
-    if ((serves || is_experiment(&files)) &&
-        (o.files.kinds || o.files.board || o.files.device >= 0 || o.files.interval_s > 0 || of_logs)) {
-        s = fl_refuse(&d,
-                      "--kinds, --board, --device, --interval, --workload, --sm-mhz and --common have no effect %s, "
-                      "expected none "
-                      "of them",
-                      serves ? "on a server" : "on an experiment");
-    } else if (serves) {
+    if (!s && (serves || is_experiment(&files)))
+        s = fl_command_allow(option, FL_COUNT(option), false, "kinds board device interval workload sm-mhz common",
+                             serves ? "on a server" : "on an experiment", &d);
+    if (!s && serves) {
         if (isfinite(o.bound) || o.risk != RISK_STANDARD)
             s = fl_refuse(&d, "--bound and --risk have no effect on a server, expected --ttft or --tbt");
         if (!s)
             s = fl_advise_serving(&o.serving, &files, o.files.platform, o.json, o.out, &d);
-    } else if (is_experiment(&files)) {
+    } else if (!s && is_experiment(&files)) {
         s = advise_policy(files.item[0], &o, &d);
-    } else {
+    } else if (!s) {
         s = advise(&files, &o, &d);
     }
     return fl_command_close("advise", s, &d, option, sizeof option / sizeof *option, &files);

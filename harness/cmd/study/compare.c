@@ -22,10 +22,11 @@
 #include <string.h>
 
 static const fl_command_help help = {
-    "compare", "FILE ... [EXPERIMENT.json] --platform NAME [--policy SPEC ...]",
+    "compare", "FILE ... | SERVER REQUESTS [EXPERIMENT.json] --platform NAME [--policy SPEC ...]",
     "Runs every policy over every workload and scores it against the driver's default, the best static clock, the best "
     "clock per kind of kernel and the clairvoyant schedule. Without a policy it shows these baselines: what there is "
-    "to gain. Workloads are kernel traces, programs made of kinds, or the rows of a measured sweep.",
+    "to gain. FILE is a kernel trace, programs or a measured sweep; a server of a language model is two files, "
+    "as in foldline compare model.serving.csv requests.csv --platform h100.",
     "The clairvoyant schedule knows the future and may set any clock at any instant. No policy and no schedule that "
     "holds --bound reaches a lower objective than its bound; the schedule found is above it by at most 'gap'. With "
     "several streams the schedule is a reference and no bound is certified. --positions makes it coarser, and the gap "

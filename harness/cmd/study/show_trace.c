@@ -152,6 +152,9 @@ static void print_text(const fl_stats *s, const fl_imported *run) {
                "processes\nrecorded    %s, %s\n",
                s->kernels, s->kinds, s->names, s->copies, s->syncs, s->iterations, s->streams, s->processes,
                s->has_launches ? "launches" : "no launches", s->has_clocks ? "clocks" : "no clocks");
+    const char *kinds = fl_head_get(&run->kernels.head, "kinds");
+    if (run->has_kernels && kinds)
+        printf("kinds file  %s\n", kinds);
     for (size_t i = 0; i < s->device_count; i++)
         print_device(&s->device[i], run->has_kernels);
     if (s->name_count)

@@ -34,6 +34,12 @@ static const fl_command_help help = {
     "parameters."};
 
 static fl_status read_log(const char *path, const char *format, fl_decisions *log, fl_diag *d) {
+    fl_file_type type;
+    fl_diag ignored = {0};
+    if (!fl_file_type_find(path, &type, &ignored) && type == FL_FILE_RESULT)
+        return fl_fail(d, FL_BAD_INPUT, path, 0, 0,
+                       "is a result, expected a log of decisions, which run --log FILE writes (foldline show, plot and "
+                       "report read results)");
     if (!strcmp(format, "canonical"))
         return fl_decisions_read(path, log, d);
     if (!strcmp(format, "geepafs"))
@@ -55,12 +61,18 @@ static void set_text(double v, char *buf) {
         fl_cell_text(v, buf);
 }
 
-static void print_result(const fl_decisions *log, const char *path, bool trajectory, const char *policy,
+/* A parameter that the command line gives, as it gives it. */
+static const char *given_text(const fl_spec *s, size_t i) { return s->file[i] ? s->file[i] : s->layer.setting[i].text; }
+
+static void print_result(const fl_decisions *log, const char *path, bool trajectory, const fl_spec *policy,
                          const char *machine, const fl_replay_result *r) {
     char was[32], is[32];
     printf("%llu steps of %u GPU%s, %llu decisions, %llu differ\n", (unsigned long long)r->steps, log->gpu_count,
            log->gpu_count == 1 ? "" : "s", (unsigned long long)r->decisions, (unsigned long long)r->differ);
-    printf("decided by policy %s on %s\n", policy, machine);
+    printf("decided by policy %s", policy->policy->name);
+    for (size_t i = 0; i < policy->layer.count; i++)
+        printf("%s%s=%s", i ? ", " : " with ", policy->layer.setting[i].name, given_text(policy, i));
+    printf(" on %s\n", machine);
     if (trajectory && r->differ)
         printf("%llu of them by rounding: the limits in force were at most %g W apart\n",
                (unsigned long long)r->rounded, FL_REPLAY_ROUNDED_W);
@@ -77,8 +89,12 @@ static void print_result(const fl_decisions *log, const char *path, bool traject
     }
 }
 
-static void print_json(const fl_decisions *log, bool trajectory, const fl_replay_result *r) {
-    cJSON *root = cJSON_CreateObject();
+static void print_json(const fl_decisions *log, bool trajectory, const fl_spec *policy, const fl_replay_result *r) {
+    cJSON *root = cJSON_CreateObject(), *set;
+    cJSON_AddStringToObject(root, "policy", policy->policy->name);
+    set = cJSON_AddObjectToObject(root, "set");
+    for (size_t i = 0; i < policy->layer.count; i++)
+        cJSON_AddStringToObject(set, policy->layer.setting[i].name, given_text(policy, i));
     cJSON_AddNumberToObject(root, "decisions", (double)r->decisions);
     cJSON_AddNumberToObject(root, "differ", (double)r->differ);
     if (trajectory)
@@ -252,10 +268,10 @@ int fl_cmd_verify(int argc, char **argv) {
             fl_terminal_say(stderr, "note: the log is of policy %s; %s decides here, with its own parameters", r.logged,
                             r.spec.policy->name);
         if (o.json)
-            print_json(&r.log, trajectory, &r.result);
+            print_json(&r.log, trajectory, &r.spec, &r.result);
         else
-            print_result(&r.log, r.path, trajectory, r.spec.policy->name,
-                         r.told ? "the machine of the log" : r.platform.name, &r.result);
+            print_result(&r.log, r.path, trajectory, &r.spec, r.told ? "the machine of the log" : r.platform.name,
+                         &r.result);
         status = r.result.differ > allowed ? FL_EXIT_GATE : FL_EXIT_OK;
     }
     free_replay(&r);

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define KIN_MAX 64
 
@@ -94,7 +95,8 @@ static fl_status of_board(const char *name, fl_fit_facts *f, fl_diag *d) {
 
 fl_status fl_fit_facts_read(const char *path, fl_fit_facts *f, fl_diag *d) {
     cJSON *tree = NULL;
-    const bool board = fl_board_exists(path) || fl_is_smi(path);
+    const bool file = strchr(path, '/') || strchr(path, '.') || fl_is_standard(path) || !access(path, F_OK),
+               board = fl_board_exists(path) || fl_is_smi(path) || !file;
     *f = (fl_fit_facts){0};
     fl_status s = board ? of_board(path, f, d) : fl_json_read(path, &tree, d);
     if (!s && !board) {

@@ -1,10 +1,12 @@
 /* Board files, and boards as nvidia-smi prints them. */
-#include "harness/input/platform/platform.h"
+#include "harness/input/platform/inside.h"
 
 #include "harness/base/cli/cli.h"
 #include "harness/base/json/json.h"
+#include "harness/input/platform/platform.h"
 #include "traces/io/io.h"
 
+#include <ctype.h>
 #include <limits.h>
 #include <math.h>
 #include <stdbool.h>
@@ -32,11 +34,52 @@ static char *path_of(const char *name) {
     return asprintf(&path, "%s/%s.json", fl_place(FL_PLACE_BOARDS, folder, sizeof folder), name) < 0 ? NULL : path;
 }
 
+/* The next character that counts in the name of a platform or board. */
+static int next_of(const char **at) {
+    *at += strspn(*at, " -_");
+    return **at ? tolower((unsigned char)*(*at)++) : 0;
+}
+
+static bool alike(const char *a, const char *b) {
+    for (int c = next_of(&a);; c = next_of(&a)) {
+        if (c != next_of(&b))
+            return false;
+        if (!c)
+            return true;
+    }
+}
+
+const char *fl_bundled_find(const char *name, char *const *names, size_t count) {
+    const char *found = NULL;
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!strcmp(names[i], name))
+            return names[i];
+        if (alike(names[i], name)) {
+            found = names[i];
+            n++;
+        }
+    }
+    return n == 1 ? found : NULL;
+}
+
+/* The bundled board of this name, or NULL. The caller frees it. */
+static char *find_board(const char *name) {
+    char **names = NULL;
+    size_t count = 0;
+    fl_diag ignored = {0};
+    if (is_path(name) || fl_board_list(&names, &count, &ignored))
+        return NULL;
+    const char *found = fl_bundled_find(name, names, count);
+    char *copy = found ? strdup(found) : NULL;
+    fl_place_list_free(names, count);
+    return copy;
+}
+
 bool fl_board_exists(const char *name) {
-    char *path = is_path(name) ? NULL : path_of(name);
-    const bool is = path && !access(path, F_OK);
-    free(path);
-    return is;
+    char *found = find_board(name);
+    free(found);
+    return found != NULL;
 }
 
 fl_status fl_board_list(char ***names, size_t *count, fl_diag *d) {
@@ -201,34 +244,29 @@ static fl_status of_smi(const fl_smi *smi, fl_board *b, fl_diag *d) {
     return s;
 }
 
-/* Return true if a platform of that name is shipped. */
-static bool is_platform(const char *name) {
-    char **names = NULL;
-    size_t count = 0;
-    fl_diag ignored = {0};
-    bool found = false;
-    if (fl_place_list(FL_PLACE_PLATFORMS, &names, &count, &ignored))
-        return false;
-    for (size_t i = 0; i < count; i++)
-        found |= !strcmp(names[i], name);
+static fl_status unknown_board(const char *name, fl_diag *d) {
+    char **names = NULL, **platform = NULL;
+    size_t count = 0, platforms = 0;
+    fl_status s = fl_board_list(&names, &count, d);
+    if (!s)
+        s = fl_platform_list(&platform, &platforms, d);
+    const char *found = s ? NULL : fl_bundled_find(name, platform, platforms);
+    if (!s)
+        s = found ? fl_refuse(d, "no board '%s'; there is a platform of that name: --platform %s", name, found)
+                  : fl_fail_unknown(d, NULL, "board", name, (const char *const *)names, count);
     fl_place_list_free(names, count);
-    return found;
+    fl_place_list_free(platform, platforms);
+    return s;
 }
 
 fl_status fl_board_open(const char *name, fl_board *b, fl_diag *d) {
     cJSON *tree = NULL;
-    *b = (fl_board){.name = strdup(name)};
-    b->path = is_path(name) ? strdup(name) : path_of(name);
-    fl_status s = b->path && b->name ? FL_OK : fl_no_memory(d, NULL);
-    if (!s && !is_path(name) && !fl_board_exists(name)) {
-        char **names = NULL;
-        size_t count = 0;
-        if (!(s = fl_board_list(&names, &count, d)))
-            s = is_platform(name)
-                    ? fl_refuse(d, "no board '%s'; there is a platform of that name: --platform %s", name, name)
-                    : fl_fail_unknown(d, NULL, "board", name, (const char *const *)names, count);
-        fl_place_list_free(names, count);
-    }
+    *b = (fl_board){.name = is_path(name) ? strdup(name) : find_board(name)};
+    fl_status s = FL_OK;
+    if (!b->name && !is_path(name))
+        s = unknown_board(name, d);
+    else if (!b->name || !(b->path = is_path(name) ? strdup(name) : path_of(b->name)))
+        s = fl_no_memory(d, NULL);
     if (!s && fl_is_smi(name)) {
         fl_smi smi = {0};
         if (!(s = fl_smi_read(b->path, &smi, d)))

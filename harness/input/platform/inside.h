@@ -12,6 +12,10 @@
 /* Fills a zeroed struct. On failure it may be half filled; fl_node_spec_free of the node that holds it frees it. */
 fl_status fl_platform_device(const fl_json *gpu, fl_device *dev, fl_diag *d);
 
+/* Find the name: itself, else the only one that differs from it in case, blanks, hyphens or underscores alone. NULL:
+ * none, or several. */
+const char *fl_bundled_find(const char *name, char *const *names, size_t count);
+
 typedef struct fl_real_field { /* a number in the unit of its key */
     const char *key;
     double min, max;

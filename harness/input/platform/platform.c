@@ -132,29 +132,39 @@ fl_status fl_platform_list(char ***names, size_t *count, fl_diag *d) {
     return fl_place_list(FL_PLACE_PLATFORMS, names, count, d);
 }
 
-static fl_status unknown_name(const char *name, fl_diag *d) {
-    char **names = NULL, all[512] = "";
-    size_t count = 0, used = 0;
-    if (fl_board_exists(name))
-        return fl_refuse(
-            d,
-            "'%s' is a board whose power model is unknown (foldline list platforms %s), expected a platform; "
-            "foldline fit device --facts %s -o %s.json makes one from similar chips",
-            name, name, name, name);
-    fl_status s = fl_platform_list(&names, &count, d);
+/* The name that begins with this text ("v100" of v100-163w), else the nearest. */
+static const char *near_name(const char *name, char *const *names, size_t count) {
+    for (size_t i = 0; *name && i < count; i++)
+        if (!strncasecmp(names[i], name, strlen(name)))
+            return names[i];
+    return fl_nearest(name, (const char *const *)names, count);
+}
+
+/* names: the platforms. */
+static fl_status unknown_name(const char *name, char *const *names, size_t count, fl_diag *d) {
+    char **board = NULL, all[512] = "";
+    size_t boards = 0, used = 0;
+    fl_status s = fl_board_list(&board, &boards, d);
     if (s)
         return s;
-    const char *near = NULL;
-    for (size_t i = 0; !near && i < count; i++) /* "v100" of v100-163w */
-        near = strncasecmp(names[i], name, strlen(name)) || !*name ? NULL : names[i];
-    near = near ? near : fl_nearest(name, (const char *const *)names, count);
+    const char *found = fl_bundled_find(name, board, boards), *near = near_name(name, names, count),
+               *other = near ? NULL : near_name(name, board, boards);
     for (size_t i = 0; i < count && used < sizeof all; i++)
         used += (size_t)snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : "", names[i]);
-    if (near)
+    if (found)
+        s = fl_refuse(d,
+                      "'%s' is a board whose power model is unknown (foldline list platforms %s), expected a platform; "
+                      "foldline fit device --facts %s -o %s.json makes one from similar chips",
+                      name, found, found, found);
+    else if (near)
         s = fl_refuse(d, "unknown platform '%s', did you mean '%s'? (all: %s)", name, near, all);
+    else if (other)
+        s = fl_refuse(d, "unknown platform '%s', did you mean the board '%s'? (foldline list platforms lists both)",
+                      name, other);
     else
-        s = fl_refuse(d, "unknown platform '%s', expected a path or one of: %s", name, all);
-    fl_place_list_free(names, count);
+        s = fl_refuse(d, "unknown platform '%s', expected a path, one of %s, or a board (foldline list platforms)",
+                      name, all);
+    fl_place_list_free(board, boards);
     return s;
 }
 
@@ -167,15 +177,18 @@ static fl_status find_file(const char *name, fl_platform *p, fl_diag *d) {
         p->name = strndup(base, ends_in_json(base) ? fl_stem_length(base, suffix) : strlen(base));
         return p->path && p->name ? FL_OK : fl_no_memory(d, NULL);
     }
-    char folder[PATH_MAX];
-    if (asprintf(&p->path, "%s/%s%s", fl_place(FL_PLACE_PLATFORMS, folder, sizeof folder), name, suffix) < 0) {
+    char folder[PATH_MAX], **names = NULL;
+    size_t count = 0;
+    fl_status s = fl_platform_list(&names, &count, d);
+    const char *found = s ? NULL : fl_bundled_find(name, names, count);
+    if (!s && !found)
+        s = unknown_name(name, names, count, d);
+    if (!s && asprintf(&p->path, "%s/%s%s", fl_place(FL_PLACE_PLATFORMS, folder, sizeof folder), found, suffix) < 0)
         p->path = NULL;
-        return fl_no_memory(d, NULL);
-    }
-    if (access(p->path, F_OK) != 0)
-        return unknown_name(name, d);
-    p->name = strdup(name);
-    return p->name ? FL_OK : fl_no_memory(d, NULL);
+    if (!s && (!p->path || !(p->name = strdup(found))))
+        s = fl_no_memory(d, NULL);
+    fl_place_list_free(names, count);
+    return s;
 }
 
 /* ---- notes: where each number comes from ---- */

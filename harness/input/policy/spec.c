@@ -150,6 +150,10 @@ static fl_status unknown(const char *name, fl_diag *d) {
     free(names);
     if (near)
         snprintf(list, sizeof list, "'%s'", near);
+    if (!strcmp(name, "default") || !strcmp(name, "all"))
+        return fl_refuse(d, "unknown policy '%s'; %s", name,
+                         *name == 'd' ? "nvboost is the driver's default, and compare has it as a baseline anyway"
+                                      : "repeat --policy for several (foldline list policies lists them)");
     if (strchr(name, ',') && !*list)
         return fl_refuse(d, "unknown policy '%s', expected one policy (for several, repeat --policy)", name);
     return fl_refuse(d, "unknown policy '%s', %s%s%s", name, *list ? "did you mean " : "", list,

@@ -11,6 +11,7 @@
 #include "traces/io/records.h"
 #include "traces/open/open.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -20,14 +21,10 @@
 
 enum { HELD_OPS = 50000 }; /* 400 KB: what is shorter is held, not built again */
 
-char *fl_scene_kinds_path(const char *given, const char *trace, const fl_head *head) {
-    if (given)
-        return strdup(given);
-    const char *named = fl_head_get(head, "kinds");
+/* TRACE.kinds.csv beside TRACE.csv. NULL: there is none. */
+static char *kinds_beside(const char *trace) {
     char *path = NULL;
     size_t stem = fl_plain_length(trace);
-    if (named)
-        return fl_path_named(trace, named);
     for (size_t i = stem; i && trace[i - 1] != '/'; i--)
         if (trace[i - 1] == '.') {
             stem = i - 1;
@@ -40,6 +37,24 @@ char *fl_scene_kinds_path(const char *given, const char *trace, const fl_head *h
         return NULL;
     }
     return path;
+}
+
+fl_status fl_scene_kinds_read(const char *given, const char *trace, const fl_head *head, const char *assume,
+                              char **path, fl_kinds *kinds, fl_diag *d) {
+    const char *named = given ? NULL : fl_head_get(head, "kinds");
+    *path = given ? strdup(given) : named ? fl_path_named(trace, named) : kinds_beside(trace);
+    if (!*path)
+        return given || named ? fl_no_memory(d, trace) : FL_OK;
+    if (!named || !access(*path, R_OK))
+        return fl_kinds_read(*path, kinds, d);
+    const int reason = errno;
+    free(*path);
+    *path = NULL;
+    if (assume && *assume)
+        return FL_OK;
+    return fl_fail(d, FL_BAD_INPUT, trace, fl_head_line(head, "kinds"), 0,
+                   "kinds is '%.100s', which cannot be opened (%s), expected that file beside this one, --kinds FILE%s",
+                   named, fl_reason(reason), assume ? " or --assume compute|balanced|memory" : "");
 }
 
 static uint32_t devices_of(const fl_kernel_trace *t) {
@@ -90,10 +105,10 @@ void fl_scene_origin_free(fl_scene_origin *from) { fl_imported_free(&from->in); 
 fl_status fl_scene_from_kernels(const fl_scene_options *o, fl_scene *s, const char *name, const fl_head *head,
                                 fl_scene_origin *from, fl_diag *d) {
     fl_kinds kinds = {0};
+    fl_status status = FL_OK;
     if (!from->set)
-        s->kinds = fl_scene_kinds_path(o->kinds, s->source, head);
+        status = fl_scene_kinds_read(o->kinds, s->source, head, o->assume ? o->assume : "", &s->kinds, &kinds, d);
     const bool beside = !from->set && s->kinds;
-    fl_status status = beside ? fl_kinds_read(s->kinds, &kinds, d) : FL_OK;
     if (!status)
         status = fl_platform_open(o->platform, (uint32_t)o->gpus, &s->platform, d);
     uint32_t devices = status ? 0 : device_count(from);

@@ -73,10 +73,10 @@ static fl_status read_set(const fl_scene_options *o, fl_program_set **out, fl_di
     if (set->has_kinds)
         return draw_applications(o, &set->p, &set->kinds, d);
     fl_status s = fl_programs_read(o->programs, &set->p, d);
-    if (!s && (set->kinds_path = fl_scene_kinds_path(o->kinds, o->programs, &set->p.head))) {
-        s = fl_kinds_read(set->kinds_path, &set->kinds, d);
-        set->has_kinds = true;
-    }
+    if (!s)
+        s = fl_scene_kinds_read(o->kinds, o->programs, &set->p.head, o->assume ? o->assume : "", &set->kinds_path,
+                                &set->kinds, d);
+    set->has_kinds = set->kinds_path != NULL;
     return s;
 }
 

@@ -480,9 +480,12 @@ fl_status fl_fault_specs_parse(const fl_texts *texts, fl_fault **out, fl_diag *d
 /* Build a scene that was given back, with the same contents; do nothing if it is built. Threads may build any number of
  * scenes at once. FL_BAD_INPUT: the trace has changed since it was first read. */
 fl_status fl_scene_build(fl_scene *s, fl_diag *d);
-/* Find the file of kernel classes of a trace: the given one; the one that the head names, relative to the trace; or
- * TRACE.kinds.csv beside TRACE.csv. The caller frees the path. NULL: there is none. */
-char *fl_scene_kinds_path(const char *given, const char *trace, const fl_head *head);
+/* Read the kernel classes of a trace: the given file; the one that the head names, relative to the trace; or
+ * TRACE.kinds.csv beside TRACE.csv. assume: the command's --assume, with which a missing named file counts as none; ""
+ * = not given, NULL = the command has no such option. The caller frees *path, which is NULL where there is no file.
+ * FL_BAD_INPUT: the file is wrong, or the named one is missing, with the line that names it. */
+fl_status fl_scene_kinds_read(const char *given, const char *trace, const fl_head *head, const char *assume,
+                              char **path, fl_kinds *kinds, fl_diag *d);
 
 /* --path: a test forces one of the simulator's ways of advancing (sim/base/base.h). */
 
