@@ -468,7 +468,7 @@ for e in harness/experiments/*.json; do
   */mf-gpoeo*) input=(--workload AI_TS --seconds 60 --no-oracle) ;;
   *) input=() ;;
   esac
-  succeed "$e" 'policy' "$f" compare "$e" "${input[@]}" -o "$dir/e.csv"
+  succeed "$e" 'policy|published +ours' "$f" compare "$e" "${input[@]}" -o "$dir/e.csv"
   for kind in pareto regret; do check "plot $kind" "$f" plot $kind "$dir/e.csv" -o "$dir/$kind.svg"; done
 done
 "$f" run traces/samples/launches.csv --platform generic --policy nvboost --timeline "$dir/time.csv" --every-ms 0.5 >/dev/null

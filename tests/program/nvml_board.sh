@@ -40,7 +40,7 @@ succeed "its application clocks may be set" '^nvmlDeviceResetApplicationsClocks 
 refuse "a policy cannot lock its clocks" 3 'locking the SM clock: Not Supported' "${emulate[@]}" "${pascal[@]}" -- "$f" live --policy assure --control --for 5s
 succeed "a platform has its own PCI device and memory" '\|233010de\|85520809984$' "${emulate[@]}" --platform h100 -- "$clients/probe" who
 succeed "a bundled board" '^who L4\|' "${emulate[@]}" --board l4 -- "$clients/probe" who
-refuse "no such board" 2 "cannot open" "${emulate[@]}" --board nosuch -- true
+refuse "no such board" 2 "no board 'nosuch', expected one of" "${emulate[@]}" --board nosuch -- true
 check "nothing is left of the platforms that were made" test -z "$(ls -d /tmp/foldline-board-* 2>/dev/null)"
 
 # ---- what is wrong with a file ----

@@ -249,7 +249,7 @@ static fl_status unknown_board(const char *name, fl_diag *d) {
     size_t count = 0, platforms = 0;
     fl_status s = fl_board_list(&names, &count, d);
     if (!s)
-        s = fl_platform_list(&platform, &platforms, d);
+        s = fl_place_list(FL_PLACE_PLATFORMS, &platform, &platforms, d);
     const char *found = s ? NULL : fl_bundled_find(name, platform, platforms);
     if (!s)
         s = found ? fl_refuse(d, "no board '%s'; there is a platform of that name: --platform %s", name, found)
