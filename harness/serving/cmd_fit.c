@@ -42,15 +42,18 @@ static const fl_command_help help = {
     "REQUESTS] [-o FILE]",
     "Fits the time that a server of language models takes for a batch step, and how a step loads the GPU; says how "
     "well it predicts what it has not seen.",
-    "Layer tables (kernel times of one block at one clock), step tables (times and powers of whole steps over clocks) "
-    "or the serving file of an earlier fit; harness/manual/formats/serving.md describes them.\n\n"
-    "Layer tables say nothing of other clocks: there the law assumes that compute goes as 1/clock. They lack what an "
+    "Layer tables (kernel times of one block), step tables (times and powers of whole steps over clocks) or the "
+    "serving "
+    "file of an earlier fit; harness/manual/formats/serving.md describes them.\n\n"
+    "Layer tables may have the columns sm_mhz and power_w. Of one clock they say nothing of others: there the law "
+    "assumes that compute goes as 1/clock. They lack what an "
     "engine does between steps and the all-reduces of tensor parallel ranks: both are assumed where nothing is stated "
     "(--host-us; --all-reduce-us, from two RTX PRO 6000 on PCIe).\n\n"
     "--run simulates the requests of a measured run on the law, and sets the latencies beside the measured ones. With "
     "--calibrate half the law's times are scaled until the first half of the requests comes out right, and the other "
     "half shows how well that does; with all, all of them.\n\n"
-    "Power (--steps with power_w) becomes constants of a platform: --base PLATFORM --platform-out FILE writes one that "
+    "Power (power_w at several clocks) becomes constants of a platform: --base PLATFORM --platform-out FILE writes one "
+    "that "
     "draws it. The serving file itself holds no watts."};
 
 typedef struct options {
@@ -118,9 +121,6 @@ static fl_status from_layers(const options *o, result *r, fl_diag *d) {
         s = fl_refuse(d, "layer tables come in threes, expected --dense, --per-sequence and --attention");
     else if (!o->layers)
         s = fl_refuse(d, "of how many blocks the model is made is not known, expected --layers N");
-    else if (!(o->sm_mhz > 0))
-        s = fl_refuse(d, "the clock of the layer tables is not known, expected --sm-mhz MHZ (where nobody recorded it, "
-                         "the board's boost clock)");
     if (!s)
         s = fl_layers_read(o->dense, "tokens", &t.dense, &left[0], d);
     if (!s)
@@ -133,14 +133,15 @@ static fl_status from_layers(const options *o, result *r, fl_diag *d) {
     for (size_t i = 0; !s && i < (o->moe ? 4 : 3); i++)
         fl_left_tell(file[i], &left[i]);
     if (!s)
-        s = fl_serving_layers_fit(&t, &r->file, &r->law, &r->left_out, &r->experts, d);
+        s = fl_serving_clocks_fit(&t, &r->file, &r->steps, &r->left_out, &r->experts, d);
+    r->law = r->steps.law;
     fl_layers_free(&t.dense);
     fl_layers_free(&t.per_sequence);
     fl_attention_free(&t.attention);
     fl_expert_rows_free(&t.moe);
     r->experts_spread = fl_serving_errors_spread(&r->experts);
     r->layers_spread = fl_serving_errors_spread(&r->left_out);
-    if (!s && r->left_out.count)
+    if (!s && r->left_out.count && !r->steps.rows)
         r->law.time_error = r->layers_spread.mean / 100;
     fl_must_have(fl_head_set(&r->file.head, "fitted", "layer tables"));
     return s;
@@ -158,7 +159,6 @@ static fl_status from_steps(const options *o, result *r, fl_diag *d) {
     if (s)
         return s;
     r->law = r->steps.law;
-    r->steps.law = (fl_step_law){0};
     fl_must_have(fl_head_set(&r->file.head, "fitted", "step tables"));
     return FL_OK;
 }
@@ -258,8 +258,8 @@ static fl_status make(const options *o, result *r, fl_diag *d) {
         s = against_run(o, r, d);
     if (s || !o->platform_out)
         return s;
-    s = o->steps ? fl_serving_steps_platform(&r->steps, o->base, o->platform_out, d)
-                 : fl_refuse(d, "--platform-out without powers, expected --steps with them");
+    s = r->steps.rows ? fl_serving_steps_platform(&r->steps, o->base, o->platform_out, d)
+                      : fl_refuse(d, "--platform-out without powers over clocks, expected tables with them");
     if (s != FL_IO)
         return s;
     r->unwritten = *d; /* the fit is printed also without its file */
@@ -332,7 +332,7 @@ static void print_text(const options *o, const result *r) {
         print_spread("experts, by the equation alone", &r->experts_spread);
     if (r->left_out.count)
         print_spread("decode batches left out: time", &r->layers_spread);
-    if (o->steps)
+    if (r->steps.rows)
         fl_serving_steps_print(&r->steps);
     if (!o->run)
         return;
@@ -374,7 +374,7 @@ static void print_json(const options *o, const result *r) {
     cJSON_AddStringToObject(json, "clocks", fl_serving_clocks_text(&r->law, clocks, sizeof clocks));
     if (r->left_out.count)
         fl_serving_spread_json(json, "left_out_time", &r->layers_spread);
-    if (o->steps)
+    if (r->steps.rows)
         fl_serving_steps_json(json, &r->steps);
     if (r->factor.all > 0) {
         fl_json_add_real(json, "factor", r->factor.all);
@@ -422,7 +422,7 @@ int fl_cmd_fit_serving(int argc, char **argv) {
         {"moe", "FILE", FL_OPTION_TEXT, &o.moe, 0, 0,
          "layer table of a mixture of experts: tokens, activated_experts, time_us", FL_FOR_INPUT},
         {"layers", "N", FL_OPTION_INT, &o.layers, 1, 10000, "blocks of the model, for layer tables"},
-        {"sm-mhz", "MHZ", FL_OPTION_REAL, &o.sm_mhz, 1, 1e5, "SM clock at which the layer tables were measured",
+        {"sm-mhz", "MHZ", FL_OPTION_REAL, &o.sm_mhz, 1, 1e5, "SM clock of layer tables without a column sm_mhz",
          FL_FOR_INPUT},
         {"steps", "FILE", FL_OPTION_TEXT, &o.steps, 0, 0,
          "step table: phase, sm_mhz, batch, tokens, context_tokens, time_s, power_w", FL_FOR_INPUT | FL_MOST_USED},
@@ -472,8 +472,8 @@ int fl_cmd_fit_serving(int argc, char **argv) {
         {"source", "TEXT", FL_OPTION_TEXT, &o.source, 0, 0, "where the measurements come from", FL_FOR_INPUT},
         {"base", "PLATFORM", FL_OPTION_TEXT, &o.base, 0, 0, "for what powers do not tell of a platform (generic)",
          FL_FOR_MACHINE},
-        {"platform-out", "FILE", FL_OPTION_OUTPUT, &o.platform_out, 0, 0,
-         "with --steps: a platform that draws the measured powers", FL_FOR_OUTPUT},
+        {"platform-out", "FILE", FL_OPTION_OUTPUT, &o.platform_out, 0, 0, "a platform that draws the measured powers",
+         FL_FOR_OUTPUT},
         {"o", "FILE", FL_OPTION_OUTPUT, &o.out, 0, 0, "the serving file", FL_FOR_OUTPUT | FL_MOST_USED},
         FL_STRICT_OPTION,
         FL_JSON_OPTION(&o.json),
@@ -499,7 +499,6 @@ int fl_cmd_fit_serving(int argc, char **argv) {
     fl_step_law_free(&r.law);
     fl_serving_errors_free(&r.left_out);
     fl_serving_errors_free(&r.experts);
-    fl_serving_steps_free(&r.steps);
     fl_command_end(option, sizeof option / sizeof *option, &rest);
     return status;
 }

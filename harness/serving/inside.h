@@ -29,7 +29,7 @@ void fl_serving_errors_add(fl_serving_errors *e, double predicted, double measur
 fl_serving_spread fl_serving_errors_spread(fl_serving_errors *e);
 void fl_serving_errors_free(fl_serving_errors *e);
 
-/* The law of a server's steps from layer tables: kernel times of one block, measured at one clock. */
+/* The law of a server's steps from layer tables: kernel times of one block. */
 
 typedef struct fl_serving_layers {
     fl_layers dense, per_sequence;
@@ -41,18 +41,36 @@ typedef struct fl_serving_layers {
     double exchange_s, exchange_token_s; /* of one exchange of tokens among replicas; for data_parallel > 1 */
     uint32_t blocks;                     /* of the model: 32 for an 8B Llama */
     bool graphs;                         /* the engine runs captured CUDA graphs, whose sizes are padded */
-    double sm_mhz;                       /* at which they were measured */
+    double sm_mhz;                       /* of rows without a clock; 0: there are none */
     double host_s;
     double reduce_s, reduce_token_s; /* of one all-reduce; for tensor_parallel > 1 */
 } fl_serving_layers;
 
-/* Fits a law for the server *s, whose limits bound what is looked at: steps that it cannot run are left out. *law is to
- * be freed. `left_out`: how well a law predicts the steps of a number of decodes that it has not seen, each such number
- * left out in turn; steps as they are made of the tables by adding their layers. `experts`: of the
- * experts' equation on its rows. FL_BAD_INPUT where tables lack what
- * the law needs. */
+/* Fits a law to tables of one clock, for the server *s, whose limits bound what is looked at: steps that it cannot run
+ * are left out. *law is to be freed. `left_out`: how well a law predicts the steps of a number of decodes that it has
+ * not seen, each such number left out in turn (NULL: not asked); steps as they are made of the tables by adding their
+ * layers. `experts`: of the experts' equation on its rows. FL_BAD_INPUT where tables lack what the law needs. */
 fl_status fl_serving_layers_fit(const fl_serving_layers *t, const fl_serving *s, fl_step_law *law,
                                 fl_serving_errors *left_out, fl_serving_errors *experts, fl_diag *d);
+
+typedef enum fl_serving_kind {
+    FL_SERVING_CHUNK_ALONE,
+    FL_SERVING_DECODES_ALONE,
+    FL_SERVING_BOTH,
+    FL_SERVING_KINDS
+} fl_serving_kind;
+
+typedef struct fl_serving_sample { /* one row of the attention table as a step of the whole model */
+    fl_step_shape shape;
+    fl_serving_kind kind;
+    double decodes;
+    double rest_s, attention_s; /* the step's other layers, and this one in all blocks; no experts, no host */
+    double weight;
+} fl_serving_sample;
+
+/* Make the steps that tables of one clock tell by adding their layers. The caller frees *sample. */
+fl_status fl_serving_samples(const fl_serving_layers *t, const fl_serving *s, fl_serving_sample **sample, size_t *count,
+                             fl_diag *d);
 
 /* Fits the law's experts to the table t->moe, for the GPUs of a server and its replicas. seen: errors of the equation
  * on the rows that it was fitted to; the law has the rows themselves too. */
@@ -73,6 +91,16 @@ typedef struct fl_serving_power {
     double knee, rise, top_mhz;
 } fl_serving_power;
 
+typedef struct fl_serving_load { /* a measured step */
+    double sm_mhz, compute, memory, power_w;
+} fl_serving_load;
+
+enum { FL_SERVING_POWERS_LEAST = 8 }; /* rows that a fit needs: more than the six numbers of the law */
+
+/* Fit the law to measured steps. top_mhz: of the chip, at which v is largest. FL_BAD_INPUT: nothing fits. */
+fl_status fl_serving_power_fit(const fl_serving_load *load, size_t count, double top_mhz, fl_serving_power *out,
+                               fl_diag *d);
+double fl_serving_power_at(const fl_serving_power *p, double sm_mhz, double compute, double memory);
 double fl_serving_power_v(const fl_serving_power *p, double sm_mhz);
 
 /* A measured run of a server against its simulation: the same requests arrive, and each step takes the time of a law,
@@ -138,7 +166,14 @@ typedef struct fl_serving_steps_fit {
  * more. FL_BAD_INPUT where the table has no decode, no prefill, or no clock is left. */
 fl_status fl_serving_steps_make(const fl_step_rows *rows, const fl_serving *s, double leave_out,
                                 fl_serving_steps_fit *fit, fl_diag *d);
-void fl_serving_steps_free(fl_serving_steps_fit *fit);
+/* Set the law's errors to those of inner clocks, or of all where only ends were left out. */
+void fl_serving_clock_errors_sum(fl_serving_steps_fit *fit);
+
+/* Fits a law to layer tables as fl_serving_layers_fit does, at one clock or several. With several, *fit also has the
+ * errors of each clock left out in turn, if there are three or more; with powers, their law. With one clock
+ * its rows are 0. The caller frees fit->law. */
+fl_status fl_serving_clocks_fit(const fl_serving_layers *t, const fl_serving *s, fl_serving_steps_fit *fit,
+                                fl_serving_errors *left_out, fl_serving_errors *experts, fl_diag *d);
 
 /* A platform that draws the fitted powers, with the rest from platform `base`. */
 fl_status fl_serving_steps_platform(const fl_serving_steps_fit *fit, const char *base, const char *path, fl_diag *d);

@@ -81,13 +81,33 @@ static void sum_layers(const fl_layers *l, uint32_t blocks, fl_step_table *t) {
     }
 }
 
-static fl_status need_layers(const fl_layers *l, const char *const *name, size_t count, const char *what, fl_diag *d) {
+static fl_status need(const fl_layers *l, const char *const *name, size_t count, const char *what, double mhz,
+                      fl_diag *d) {
     for (size_t i = 0; i < count; i++) {
         size_t rows;
         if (!fl_layers_find(l, name[i], &rows))
-            return fl_refuse(d, "no layer '%s' among those %s, expected its rows", name[i], what);
+            return fl_refuse(d, "no layer '%s' among those %s at %g MHz, expected its rows", name[i], what, mhz);
     }
     return FL_OK;
+}
+
+static fl_status need_layers(const fl_serving_layers *t, fl_diag *d) {
+    size_t rows;
+    fl_status s = need(&t->dense, NEEDED, sizeof NEEDED / sizeof *NEEDED, "by tokens", t->sm_mhz, d);
+    if (!s && !t->moe.count && !fl_layers_find(&t->dense, MIXTURE, &rows))
+        s = need(&t->dense, MLP, sizeof MLP / sizeof *MLP, "by tokens (nor 'moe', nor --moe)", t->sm_mhz, d);
+    return s ? s : need(&t->per_sequence, SEQUENCE, sizeof SEQUENCE / sizeof *SEQUENCE, "by sequences", t->sm_mhz, d);
+}
+
+/* A law with the sums of the tables alone. */
+static fl_step_law law_of_sums(const fl_serving_layers *t, const fl_serving *s) {
+    fl_step_law law = fl_step_law_none();
+    law.ref_sm_mhz = law.sm_mhz[0] = t->sm_mhz;
+    law.sm_count = 1;
+    law.graph_tokens = !t->graphs ? 0 : s->max_seqs < GRAPH_MOST / 2 ? 2 * s->max_seqs : GRAPH_MOST;
+    sum_layers(&t->dense, t->blocks, &law.by_tokens);
+    sum_layers(&t->per_sequence, 0, &law.by_sequence);
+    return law;
 }
 
 /* ---- how far compute and memory overlap in matrix products ---- */
@@ -125,18 +145,8 @@ static fl_status fit_overlap(fl_step_law *law, uint32_t token_budget, fl_diag *d
 
 /* ---- attention ---- */
 
-typedef enum kind { CHUNK_ALONE, DECODES_ALONE, BOTH, KINDS } kind;
-
-typedef struct sample { /* one row of the attention table as a step of the whole model */
-    fl_step_shape shape;
-    kind kind;
-    double decodes;
-    double rest_s, attention_s; /* the step's other layers, and this one in all blocks */
-    double weight;
-} sample;
-
 typedef struct attention_fit {
-    sample *sample;
+    fl_serving_sample *sample;
     size_t count;
     double left_out; /* number of decodes whose steps the fit does not see; negative = none */
     double start[9];
@@ -144,7 +154,9 @@ typedef struct attention_fit {
 
 enum { PAIR, CHUNK_KEY, KV, DECODE, KV_BESIDE, DECODE_BESIDE, FLOOR, SHARP, BESIDE_TOKEN, NUMBERS };
 
-static kind kind_of(const fl_attention_row *r) { return !r->decodes ? CHUNK_ALONE : !r->chunk ? DECODES_ALONE : BOTH; }
+static fl_serving_kind kind_of(const fl_attention_row *r) {
+    return !r->decodes ? FL_SERVING_CHUNK_ALONE : !r->chunk ? FL_SERVING_DECODES_ALONE : FL_SERVING_BOTH;
+}
 
 /* The numbers of the attention, in seconds at the clock of the tables (that is, at 1 GHz of a law of its own). */
 static fl_step_law attention_law(const attention_fit *f, const double *x) {
@@ -166,7 +178,7 @@ static void attention_residuals(void *user, const double *x, double *residual) {
     const fl_step_law l = attention_law(f, x);
     size_t n = 0;
     for (size_t i = 0; i < f->count; i++) {
-        const sample *s = &f->sample[i];
+        const fl_serving_sample *s = &f->sample[i];
         if (s->decodes == f->left_out)
             continue;
         const double predicted = fl_step_time_s(&l, &s->shape, 1000, 1);
@@ -178,19 +190,19 @@ static void attention_residuals(void *user, const double *x, double *residual) {
 
 /* A first guess from single rows: the longest chunk, the longest context of a short chunk, the most KV of decodes. */
 static void guess(attention_fit *f) {
-    const sample *longest = NULL, *walk = NULL, *most = NULL, *beside = NULL;
+    const fl_serving_sample *longest = NULL, *walk = NULL, *most = NULL, *beside = NULL;
     double least = INFINITY;
     for (size_t i = 0; i < f->count; i++) {
-        const sample *s = &f->sample[i];
+        const fl_serving_sample *s = &f->sample[i];
         least = fmin(least, s->attention_s);
-        if (s->kind == CHUNK_ALONE && (!longest || s->shape.prompt_tokens > longest->shape.prompt_tokens))
+        if (s->kind == FL_SERVING_CHUNK_ALONE && (!longest || s->shape.prompt_tokens > longest->shape.prompt_tokens))
             longest = s;
-        if (s->kind == CHUNK_ALONE &&
+        if (s->kind == FL_SERVING_CHUNK_ALONE &&
             (!walk || s->shape.kv_read / s->shape.prompt_tokens > walk->shape.kv_read / walk->shape.prompt_tokens))
             walk = s;
-        if (s->kind == DECODES_ALONE && (!most || s->shape.kv_decode > most->shape.kv_decode))
+        if (s->kind == FL_SERVING_DECODES_ALONE && (!most || s->shape.kv_decode > most->shape.kv_decode))
             most = s;
-        if (s->kind == BOTH && (!beside || s->shape.kv_decode > beside->shape.kv_decode))
+        if (s->kind == FL_SERVING_BOTH && (!beside || s->shape.kv_decode > beside->shape.kv_decode))
             beside = s;
     }
     beside = beside ? beside : most;
@@ -238,22 +250,23 @@ static fl_step_shape shape_of(const fl_attention_row *r) {
 /* The table's rows that the server can run, thinned to ROWS_MOST of each kind; each kind weighs the same in all. */
 static fl_status take_samples(const fl_serving_layers *t, const fl_serving *s, const fl_step_law *law, attention_fit *f,
                               fl_diag *d) {
-    static const char *const name[KINDS] = {"a prompt chunk alone", "decodes alone", "both"};
-    size_t count[KINDS] = {0}, seen[KINDS] = {0}, taken[KINDS] = {0};
+    static const char *const name[FL_SERVING_KINDS] = {"a prompt chunk alone", "decodes alone", "both"};
+    size_t count[FL_SERVING_KINDS] = {0}, seen[FL_SERVING_KINDS] = {0}, taken[FL_SERVING_KINDS] = {0};
     for (size_t i = 0; i < t->attention.count; i++)
         count[kind_of(&t->attention.row[i])] += can_run(&t->attention.row[i], s);
-    for (kind k = 0; k < KINDS; k++)
-        if (!count[k] && k != BOTH)
-            return fl_refuse(d, "the attention table has no row of %s that this server can run, expected some",
-                             name[k]);
+    for (fl_serving_kind k = 0; k < FL_SERVING_KINDS; k++)
+        if (!count[k] && k != FL_SERVING_BOTH)
+            return fl_refuse(d,
+                             "the attention table has no row of %s at %g MHz that this server can run, expected some",
+                             name[k], t->sm_mhz);
     f->sample = fl_must(malloc(t->attention.count * sizeof *f->sample));
     for (size_t i = 0; i < t->attention.count; i++) {
         const fl_attention_row *r = &t->attention.row[i];
-        const kind k = kind_of(r);
+        const fl_serving_kind k = kind_of(r);
         if (!can_run(r, s) || seen[k]++ % ((count[k] + ROWS_MOST - 1) / ROWS_MOST))
             continue;
-        sample *x = &f->sample[f->count++];
-        *x = (sample){.shape = shape_of(r), .kind = k, .decodes = r->decodes};
+        fl_serving_sample *x = &f->sample[f->count++];
+        *x = (fl_serving_sample){.shape = shape_of(r), .kind = k, .decodes = r->decodes};
         x->attention_s = t->blocks * r->time_s;
         fl_step_shape rest = x->shape;
         rest.prompts = rest.decodes = 0;
@@ -264,6 +277,20 @@ static fl_status take_samples(const fl_serving_layers *t, const fl_serving *s, c
         f->sample[i].weight = sqrt(1.0 / (double)taken[f->sample[i].kind]);
     guess(f);
     return FL_OK;
+}
+
+fl_status fl_serving_samples(const fl_serving_layers *t, const fl_serving *s, fl_serving_sample **sample, size_t *count,
+                             fl_diag *d) {
+    attention_fit f = {0};
+    fl_status status = need_layers(t, d);
+    if (!status) {
+        fl_step_law law = law_of_sums(t, s);
+        status = take_samples(t, s, &law, &f, d);
+        fl_step_law_free(&law);
+    }
+    *sample = f.sample;
+    *count = f.count;
+    return status;
 }
 
 /* Each number of decodes left out in turn. */
@@ -280,7 +307,7 @@ static fl_status leave_out(attention_fit *f, fl_serving_errors *left_out, fl_dia
         s = fit_attention(f, x, d);
         const fl_step_law l = attention_law(f, x);
         for (size_t i = 0; !s && i < f->count; i++) {
-            const sample *one = &f->sample[i];
+            const fl_serving_sample *one = &f->sample[i];
             if (one->decodes == done)
                 fl_serving_errors_add(left_out, one->rest_s + fl_step_time_s(&l, &one->shape, 1000, 1),
                                       one->rest_s + one->attention_s);
@@ -311,20 +338,20 @@ static const fl_attention_row *chunk_alone(const fl_attention_row *row, size_t c
 
 /* What a row adds to a grid: a chunk or decodes alone as measured, less the floor that every step pays; decodes beside
  * a chunk by how much they lengthen it, brought to a chunk of few tokens. false: the row is not of this grid. */
-static bool grid_value(const fl_serving_layers *t, const fl_attention_row *row, const fl_attention_row *r, kind which,
-                       double floor_s, double beside_token, double *time_s) {
-    const fl_attention_row *alone = which == BOTH ? chunk_alone(row, t->attention.count, r) : NULL;
-    if (kind_of(r) != which || (which == BOTH && !alone))
+static bool grid_value(const fl_serving_layers *t, const fl_attention_row *row, const fl_attention_row *r,
+                       fl_serving_kind which, double floor_s, double beside_token, double *time_s) {
+    const fl_attention_row *alone = which == FL_SERVING_BOTH ? chunk_alone(row, t->attention.count, r) : NULL;
+    if (kind_of(r) != which || (which == FL_SERVING_BOTH && !alone))
         return false;
     *time_s = t->blocks * r->time_s - floor_s;
-    if (which == BOTH)
+    if (which == FL_SERVING_BOTH)
         *time_s = t->blocks * (r->time_s - alone->time_s) / (1 + beside_token * r->chunk);
     *time_s = fmax(*time_s, 0.01 * t->blocks * r->time_s); /* less would be noise of the measurement */
     return true;
 }
 
 /* The mean over the rows of each point; `row`: in the order of by_decodes. */
-static void make_grid(const fl_serving_layers *t, const fl_attention_row *row, kind which, double floor_s,
+static void make_grid(const fl_serving_layers *t, const fl_attention_row *row, fl_serving_kind which, double floor_s,
                       double beside_token, fl_step_grid *g) {
     const size_t count = t->attention.count;
     size_t n = 0;
@@ -333,8 +360,8 @@ static void make_grid(const fl_serving_layers *t, const fl_attention_row *row, k
     g->time_s = fl_must(malloc(count * sizeof *g->time_s));
     for (size_t i = 0; i < count; i++) {
         double time_s;
-        const double at = which == CHUNK_ALONE ? row[i].chunk : row[i].decodes;
-        const double kv = which == CHUNK_ALONE ? row[i].kv_chunk : row[i].kv_decode;
+        const double at = which == FL_SERVING_CHUNK_ALONE ? row[i].chunk : row[i].decodes;
+        const double kv = which == FL_SERVING_CHUNK_ALONE ? row[i].kv_chunk : row[i].kv_decode;
         if (!grid_value(t, row, &row[i], which, floor_s, beside_token, &time_s))
             continue;
         if (!g->count || at != g->at[g->count - 1] || kv != g->kv[g->count - 1]) {
@@ -352,9 +379,9 @@ static void make_grids(const fl_serving_layers *t, double floor_s, fl_step_law *
     fl_attention_row *row = fl_must(malloc(t->attention.count * sizeof *row));
     memcpy(row, t->attention.row, t->attention.count * sizeof *row);
     qsort(row, t->attention.count, sizeof *row, by_decodes);
-    make_grid(t, row, CHUNK_ALONE, floor_s, 0, &law->by_chunk);
-    make_grid(t, row, DECODES_ALONE, floor_s, 0, &law->by_decodes);
-    make_grid(t, row, BOTH, 0, law->beside_token, &law->by_decodes_beside);
+    make_grid(t, row, FL_SERVING_CHUNK_ALONE, floor_s, 0, &law->by_chunk);
+    make_grid(t, row, FL_SERVING_DECODES_ALONE, floor_s, 0, &law->by_decodes);
+    make_grid(t, row, FL_SERVING_BOTH, 0, law->beside_token, &law->by_decodes_beside);
     free(row);
 }
 
@@ -363,25 +390,16 @@ fl_status fl_serving_layers_fit(const fl_serving_layers *t, const fl_serving *s,
     fl_step_law law = fl_step_law_none();
     attention_fit f = {.left_out = -1};
     double x[NUMBERS];
-    law.ref_sm_mhz = law.sm_mhz[0] = t->sm_mhz;
-    law.sm_count = 1;
-    law.graph_tokens = !t->graphs ? 0 : s->max_seqs < GRAPH_MOST / 2 ? 2 * s->max_seqs : GRAPH_MOST;
-    fl_status status = need_layers(&t->dense, NEEDED, sizeof NEEDED / sizeof *NEEDED, "by tokens", d);
-    size_t rows;
-    if (!status && !t->moe.count && !fl_layers_find(&t->dense, MIXTURE, &rows))
-        status = need_layers(&t->dense, MLP, sizeof MLP / sizeof *MLP, "by tokens (nor 'moe', nor --moe)", d);
-    if (!status)
-        status = need_layers(&t->per_sequence, SEQUENCE, sizeof SEQUENCE / sizeof *SEQUENCE, "by sequences", d);
+    fl_status status = need_layers(t, d);
     if (!status) {
-        sum_layers(&t->dense, t->blocks, &law.by_tokens);
-        sum_layers(&t->per_sequence, 0, &law.by_sequence);
+        law = law_of_sums(t, s);
         status = fit_overlap(&law, s->token_budget, d);
     }
     if (!status && t->moe.count) /* before attention, whose rows weigh as parts of whole steps */
         status = fl_serving_experts_fit(t, s, &law, experts, d);
     if (!status)
         status = take_samples(t, s, &law, &f, d);
-    if (!status)
+    if (!status && left_out)
         status = leave_out(&f, left_out, d);
     if (!status)
         status = fit_attention(&f, x, d);

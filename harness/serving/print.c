@@ -1,4 +1,4 @@
-/* What a fit to step tables says, and the platform that it makes. */
+/* What a fit to tables over clocks says, and the platform that it makes. */
 #include "harness/serving/inside.h"
 
 #include "harness/base/json/json.h"
@@ -140,7 +140,7 @@ fl_status fl_serving_steps_platform(const fl_serving_steps_fit *f, const char *n
     fl_platform base = {0};
     cJSON *root = NULL;
     if (!f->has_power)
-        return fl_refuse(d, "the step table has too few powers for a platform, expected power_w in 8 rows or more");
+        return fl_refuse(d, "the tables have too few powers for a platform, expected power_w in 8 rows or more");
     fl_status s = fl_platform_open(name, 1, &base, d);
     if (!s)
         s = fl_json_read(base.path, &root, d);

@@ -13,10 +13,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-typedef struct fl_serving_load { /* a measured step */
-    double sm_mhz, compute, memory, power_w;
-} fl_serving_load;
-
 /* ---- the power of steps ---- */
 
 #define POWER_SD 0.04 /* of a measured power about such a law, as a share: L20, 2.7 to 3.8 % */
@@ -47,7 +43,7 @@ double fl_serving_power_v(const fl_serving_power *p, double sm_mhz) {
     return 1 + p->rise * fmax(sm_mhz / p->top_mhz - p->knee, 0);
 }
 
-static double fl_serving_power_at(const fl_serving_power *p, double sm_mhz, double compute, double memory) {
+double fl_serving_power_at(const fl_serving_power *p, double sm_mhz, double compute, double memory) {
     const double v = fl_serving_power_v(p, sm_mhz);
     return p->p0_w + sm_mhz / 1000 * v * v * (p->idle_w + compute * p->compute_w) + memory * p->memory_w;
 }
@@ -94,11 +90,10 @@ static fl_status fit(problem *p, size_t numbers, fl_serving_power *out, double *
     return s == FL_MODEL_OK ? FL_OK : fl_refuse(d, "no law fits the powers of the step table: %s", fl_model_text(s));
 }
 
-/* top_mhz: of the chip, at which v is largest. FL_BAD_INPUT where nothing fits. */
 /* A voltage that rises is believed where the powers ask for it: where it lowers the squares that are left by more than
  * two for each of its two numbers (Akaike, 1974). Two clocks never do: then P is a line between them. */
-static fl_status fl_serving_power_fit(const fl_serving_load *load, size_t count, double top_mhz, fl_serving_power *out,
-                                      fl_diag *d) {
+fl_status fl_serving_power_fit(const fl_serving_load *load, size_t count, double top_mhz, fl_serving_power *out,
+                               fl_diag *d) {
     problem p = {.load = load, .count = count, .top_mhz = top_mhz};
     double flat_cost = 0, cost = 0;
     fl_serving_power rising;
@@ -240,7 +235,7 @@ static fl_status steps_fit(steps_problem *p, double top_mhz, fl_serving_steps_fi
         const fl_step_point at = row_at(p, &out->law, r);
         load[powers++] = (fl_serving_load){r->sm_mhz, at.compute, at.memory, r->power_w};
     }
-    out->has_power = powers >= 8; /* more than the six numbers of the law */
+    out->has_power = powers >= FL_SERVING_POWERS_LEAST;
     if (out->has_power)
         s = fl_serving_power_fit(load, powers, top_mhz, &out->power, d);
     free(load);
@@ -299,8 +294,7 @@ static fl_status leave_each_out(steps_problem *p, const double *mhz, uint32_t co
     return s;
 }
 
-/* What a result tells of errors: those of inner clocks, or of all where only ends were left out. */
-static void sum_errors(fl_serving_steps_fit *f) {
+void fl_serving_clock_errors_sum(fl_serving_steps_fit *f) {
     double time = 0, power = 0;
     uint32_t inner = 0, n = 0;
     for (uint32_t i = 0; i < f->clocks; i++)
@@ -343,8 +337,6 @@ fl_status fl_serving_steps_make(const fl_step_rows *rows, const fl_serving *serv
     if (count > 2 || leave_out > 0)
         s = leave_each_out(&p, mhz, count, f, d);
     if (!s)
-        sum_errors(f);
+        fl_serving_clock_errors_sum(f);
     return s;
 }
-
-void fl_serving_steps_free(fl_serving_steps_fit *f) { fl_step_law_free(&f->law); }

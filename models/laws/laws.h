@@ -161,8 +161,9 @@ fl_model_status fl_cpu_row_make(const fl_cpu_spec *cpu, const fl_host_load *load
  * q(n) rounds up to the tiles of a matrix product: powers of two to 128, then multiples of 128. c': a chunk walks all
  * keys before it one after another, which bounds a short chunk over a long context. Beside a prompt chunk decodes run
  * in its kernel, which cannot share the keys among the query heads of a group: e' and k have values of their own there.
- * Layer tables, measured at one clock, replace a q(n) + e s and w there, see fl_step_table; At other
- * clocks the law then assumes that compute goes as 1 / f and memory as 1 / m. */
+ * Layer tables of one clock replace a q(n) + e s and w there, see fl_step_table: their least time is the memory's part,
+ * and the rest compute. At other clocks the law then assumes that compute goes as 1 / f and memory as 1 / m, except for
+ * w' / f of the least time of by_tokens, and the same share of that of by_sequence. */
 
 /* What one step of an engine computes: all that its time depends on. Zero it, then add each request's part. */
 typedef struct fl_step_shape {

@@ -252,11 +252,12 @@ static void add(part *sum, double compute_s, double memory_s, double p) {
     sum->memory_s += memory_s;
 }
 
-/* f_ratio: clock of the table over the clock asked for. At 1 and m = 1 the time is the table's to the last digits. */
-static void add_table(part *sum, const fl_step_table *t, double x, double f_ratio, double m, double p) {
+/* f_ratio: clock of the table over the clock asked for. At 1 and m = 1 the time is the table's to the last digits.
+ * follows: share of the memory's part that goes as 1 / f. */
+static void add_table(part *sum, const fl_step_table *t, double x, double f_ratio, double m, double p, double follows) {
     const double whole = table_at(t, x), memory = fmin(t->time_s[0], whole);
     const double compute = whole > memory ? whole * pow(1 - pow(memory / whole, p), 1 / p) : 0;
-    add(sum, compute * f_ratio, memory / m, p);
+    add(sum, compute * f_ratio, memory * (1 - follows) / m + memory * follows * f_ratio, p);
 }
 
 static void add_scaled(part *sum, const part *one, double factor) {
@@ -315,9 +316,11 @@ static part step_parts(const fl_step_law *law, const fl_step_shape *s, double gh
     const double p = law->sharpness;
     if (law->by_tokens.count) {
         const double f_ratio = law->ref_sm_mhz / (1000 * ghz);
-        add_table(&sum, &law->by_tokens, fl_step_padded(s->tokens, law->graph_tokens), f_ratio, m, p);
+        const double least = law->by_tokens.time_s[0] * law->ref_sm_mhz / 1000;
+        const double follows = fmin(1, law->weights_clock / least);
+        add_table(&sum, &law->by_tokens, fl_step_padded(s->tokens, law->graph_tokens), f_ratio, m, p, follows);
         if (law->by_sequence.count)
-            add_table(&sum, &law->by_sequence, s->sequences, f_ratio, m, p);
+            add_table(&sum, &law->by_sequence, s->sequences, f_ratio, m, p, follows);
     } else {
         add(&sum, (law->token * fl_step_tiles(s->tokens) + law->sequence * s->sequences) / ghz,
             law->weights_s / m + law->weights_clock / ghz, p);

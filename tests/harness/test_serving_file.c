@@ -124,6 +124,11 @@ static void test_tables(void) {
     FL_CHECK(count == 2 && row && row[0].at == 1 && fabs(row[1].time_s - 5e-6) < 1e-15, "rows of a layer ascend");
     CU_ASSERT(!fl_layers_find(&l, "c", &count) && !count);
     fl_layers_free(&l);
+    CU_ASSERT_FATAL(fl_layers_read(fl_temp_text("l.csv", "sm_mhz,power_w,layer,tokens,time_us\n900,,a,8,3\n"
+                                                         "800,70,a,8,4\n"),
+                                   "tokens", &l, NULL, &d) == FL_OK);
+    FL_CHECK(l.count == 2 && l.row[0].sm_mhz == 800 && l.row[0].power_w == 70 && isnan(l.row[1].power_w), "clocks");
+    fl_layers_free(&l);
     CU_ASSERT_FATAL(
         fl_attention_read(fl_temp_text("a.csv", "prefill_chunk,kv_prefill,n_decode,kv_decode,time_us\n16,8,2,32,9.5\n"),
                           &a, NULL, &d) == FL_OK);
@@ -142,6 +147,9 @@ static void test_tables_refused(void) {
         const char *text, *part;
     } layers[] = {{"layer,tokens\na,1\n", "time_us"},
                   {"layer,tokens,time_us\na,1,2\na,1,3\n", "a second row of a at 1 tokens, the first is in line 2"},
+                  {"layer,tokens,time_us,sm_mhz\na,1,2,900\na,1,2,800\na,1,3,900\n", "the first is in line 2"},
+                  {"layer,tokens,time_us,sm_mhz\na,1,2,\n", "sm_mhz"},
+                  {"layer,tokens,time_us,power_w\na,1,2,-1\n", "power_w"},
                   {"layer,tokens,time_us\na,0,2\n", "tokens"},
                   {"layer,tokens,time_us\na,1,0\n", "time_us"},
                   {"layer,tokens,time_us\n,1,2\n", "without a name"},

@@ -197,6 +197,25 @@ static void test_tables(void) {
     FL_CHECK(near(fl_step_time_s(&l, &six, 1000, 1), 14e-3), "padded to 8: %g", fl_step_time_s(&l, &six, 1000, 1));
 }
 
+/* 2 of the least 10 ms follow the clock: 8 ms + 2 ms / f. A second table has the same share, 1 of its 5 ms. */
+static void test_tables_over_clocks(void) {
+    double one = 1, five = 5e-3;
+    fl_step_law l = law_of_tables();
+    l.weights_clock = 2e-3;
+    for (uint32_t n = 1; n <= 8; n += 7) {
+        const fl_step_shape s = {.tokens = n, .sequences = 1};
+        const double whole = n == 1 ? 10e-3 : 14e-3, compute = sqrt(whole * whole - 1e-4);
+        FL_CHECK(near(fl_step_time_s(&l, &s, 1000, 1), whole), "%u tokens at the tables' clock", n);
+        FL_CHECK(near(fl_step_time_s(&l, &s, 2000, 1), hypot(compute / 2, 9e-3)), "%u tokens at twice the clock", n);
+        FL_CHECK(near(fl_step_time_s(&l, &s, 500, 0.5), hypot(2 * compute, 20e-3)), "%u tokens at half of both", n);
+    }
+    l.by_sequence = (fl_step_table){&one, &five, 1};
+    const fl_step_shape s = {.tokens = 1, .sequences = 1};
+    FL_CHECK(near(fl_step_time_s(&l, &s, 2000, 1), 9e-3 + 4.5e-3), "%g", fl_step_time_s(&l, &s, 2000, 1));
+    l.weights_clock = 11e-3; /* more than there is: all of it */
+    FL_CHECK(near(fl_step_time_s(&l, &s, 2000, 1), 7.5e-3), "%g", fl_step_time_s(&l, &s, 2000, 1));
+}
+
 /* n decodes of so many tokens of KV each. */
 static double attention(const fl_step_law *l, uint32_t n, uint64_t each, uint32_t prompt, double mhz) {
     fl_step_shape s = {0}, rest = {0};
@@ -503,6 +522,7 @@ static void test_experts_table(void) {
 
 FL_SUITE("step_law", {"rounding", test_rounding}, {"shape", test_shape}, {"by hand", test_by_hand},
          {"overlap", test_overlap}, {"over clocks", test_over_clocks}, {"outside", test_outside},
-         {"tables", test_tables}, {"grids", test_grids}, {"nothing to correct", test_nothing_to_correct},
-         {"walk", test_walk}, {"chunks", test_chunk_grid}, {"check", test_check}, {"even experts", test_even_experts},
-         {"replicas", test_replicas}, {"skewed experts", test_skewed_experts}, {"table of experts", test_experts_table})
+         {"tables", test_tables}, {"tables over clocks", test_tables_over_clocks}, {"grids", test_grids},
+         {"nothing to correct", test_nothing_to_correct}, {"walk", test_walk}, {"chunks", test_chunk_grid},
+         {"check", test_check}, {"even experts", test_even_experts}, {"replicas", test_replicas},
+         {"skewed experts", test_skewed_experts}, {"table of experts", test_experts_table})

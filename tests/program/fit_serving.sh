@@ -53,8 +53,67 @@ succeed "which the first line says" 'on a100; assumed: even routing' "$f" run "$
 succeed "in slices" 'on 1 ranks in 2 slices' moe --data-parallel 2
 refuse "more GPUs than experts" 2 '64 experts on 128 GPUs' moe --data-parallel 128
 refuse "replicas without a table" 2 'expected --moe FILE' layers --layers 32 --sm-mhz 2520 --data-parallel 2
-echo 4,16,1 >>"$dir/moe.csv"
-refuse "one row twice" 2 'two rows of 4 tokens and 16 experts' moe
+(cat "$dir/moe.csv"; echo 4,16,1) >"$dir/twice.csv"
+refuse "one row twice" 2 'two rows of 4 tokens and 16 experts' moe --moe "$dir/twice.csv"
+
+# Layer tables of four clocks, whose kernels are made of another law than the one that is fitted: each has a launch of its own, and overlaps by itself.
+mkdir "$dir/clocks"
+python3 - "$dir/clocks" <<'END'
+import random, sys
+draw = random.Random(52)
+open_ = {name: open("%s/%s.csv" % (sys.argv[1], name), "w") for name in ("dense", "per_sequence", "attention")}
+open_["dense"].write("layer,tokens,time_us,sm_mhz,power_w\n")
+open_["per_sequence"].write("layer,sequences,time_us,sm_mhz,power_w\n")
+open_["attention"].write("prefill_chunk,kv_prefill,n_decode,kv_decode,time_us,sm_mhz,power_w\n")
+def row(file, key, compute, memory, mhz):
+    """2 us of launch, then compute and memory with sharpness 2; a quarter of the memory's time follows the clock."""
+    f = mhz / 2000
+    c, m = compute / f, memory * (0.75 + 0.25 / f)
+    body = (c * c + m * m) ** 0.5
+    time = 2 + body
+    power = 60 + mhz / 1000 * (1 + 0.5 * max(0, f - 0.6)) ** 2 * (15 + 60 * min(1, c / time)) + 70 * min(1, m / time)
+    noise = [1 + 0.02 * draw.gauss(0, 1) for _ in range(2)]
+    open_[file].write("%s,%.6g,%g,%.6g\n" % (key, time * noise[0], mhz, power * noise[1]))
+for mhz in 1000, 1400, 1700, 2000:
+    for layer, a, w in ("layernorm", 0.01, 0.5), ("qkv_proj", 0.3, 40), ("o_proj", 0.2, 30), ("gate_up_proj", 1.0, 150), ("down_proj", 0.5, 80):
+        for n in 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048:
+            row("dense", "%s,%d" % (layer, n), a * n, w, mhz)
+    for layer, a, w in ("lm_head", 2.0, 600), ("sampler", 1.0, 10):
+        for n in 1, 4, 16, 64, 256:
+            row("per_sequence", "%s,%d" % (layer, n), a * n, w, mhz)
+    for chunk in 0, 16, 128, 1024:
+        for before in (0, 1024, 4096) if chunk else (0,):
+            for decodes in 0, 1, 4, 16, 64, 128:
+                for kv in (64, 512, 4096) if decodes else (0,):
+                    if chunk or decodes:
+                        row("attention", "%d,%d,%d,%d" % (chunk, before, decodes, kv),
+                            1e-5 * chunk * (before + chunk / 2) + 0.2 * decodes, 2e-3 * (before + chunk + decodes * kv), mhz)
+END
+clocks() { "$f" fit serving --dense "$dir/clocks/dense.csv" --per-sequence "$dir/clocks/per_sequence.csv" --attention "$dir/clocks/attention.csv" --layers 32 --kv-blocks 99999 "$@"; }
+succeed "layer tables over clocks" '^clocks were measured on: 1000, 1400, 1700, 2000 MHz' clocks --platform-out "$dir/clocks.json" -o "$dir/clocks.serving.csv"
+check "nothing is assumed" bash -c "! grep -q '^assumed' '$dir/out'"
+check "each clock is left out in turn" grep -q '^1000 MHz left out, an end' "$dir/out"
+check "the platform has them" bash -c "tr -d ' \n\t' <'$dir/clocks.json' | grep -q '\"sm_mhz\":\[1000,.*1400,.*1700,.*2000\]'"
+check "a quarter of the weights' time follows the clock, less the launches and the noise" awk -F, '$1 == "weights_clock" { w = $4 / 2 } $1 == "by_tokens" && $2 == 1 { share = w / $4 }
+  END { exit !(share > 0.15 && share < 0.3) }' "$dir/clocks.serving.csv"
+errors() { clocks --json | python3 -c "import json, sys
+print(max(c['$1']['mean_pct'] for c in json.load(sys.stdin)['left_out_clocks'] if $2) < $3)"; }
+check "time of each clock within 3 %" test "$(errors time True 3)" = True
+check "power of inner clocks within 3 %" test "$(errors power "not c['end']" 3)" = True
+only() { for table in dense per_sequence attention; do awk -F, "NR == 1 || $1" "$dir/clocks/$table.csv" >"$dir/$table.csv"; done; }
+of() { "$f" fit serving --dense "$dir/dense.csv" --per-sequence "$dir/per_sequence.csv" --attention "$dir/attention.csv" --layers 32 --kv-blocks 99999 "$@"; }
+only '$(NF - 1) == 2000'
+succeed "one clock of them says what is assumed" '^assumed: times at other clocks' of -o "$dir/one.serving.csv"
+succeed "first in a comparison too" '^assumed: times at other clocks' "$f" compare "$dir/one.serving.csv" "$dir/few.csv" --platform a100 --policy nvboost
+succeed "where clocks were measured it does not" 'baseline:default' "$f" compare "$dir/clocks.serving.csv" "$dir/few.csv" --platform a100 --policy nvboost
+check "in no line" bash -c "! grep -q 'assumed: times' '$dir/out'"
+refuse "no powers over clocks, no platform" 2 'expected tables with them' of --platform-out "$dir/none.json"
+only '$(NF - 1) > 1500'
+succeed "two clocks" 'clocks were measured on: 1700, 2000 MHz' of
+check "of which none can be left out" bash -c "! grep -q 'left out,\|MHz left out' '$dir/out'"
+awk -F, 'NR == 1 || $4 == 2000' "$dir/clocks/per_sequence.csv" >"$dir/per_sequence.csv"
+refuse "a table lacks a clock" 2 "no layer 'lm_head' among those by sequences at 1700 MHz" of
+succeed "experts have one clock" '^assumed: even routing.* times of experts at other clocks' clocks --moe "$dir/moe.csv"
 
 # A step table made of a law by hand: 1 ms + 0.3 ms a token at 1 GHz + 15 ms of weights; 50 W + 40 W/GHz + memory's share of 30 W.
 python3 - "$dir/steps.csv" <<'END'

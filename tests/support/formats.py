@@ -437,7 +437,7 @@ def serving(t, rows, head):
 
 def layers(t, rows, head):
     by = "tokens" if "tokens" in t.header else "sequences"
-    unique(rows, ("layer", by))
+    unique(rows, ("layer", by, "sm_mhz"))
     if ("tokens" in t.header) == ("sequences" in t.header) or len({r["layer"] for _, r in rows}) > 256:
         wrong(0, "both tokens and sequences, or too many layers")
 

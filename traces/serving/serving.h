@@ -191,7 +191,8 @@ fl_status fl_serving_add_point(fl_serving_points *p, double at, double kv, doubl
  * Plain CSV files with one header line; lines that
  * begin with '#' are comments. Columns may stand in any order.
  *
- * Layer tables: times of the kernels of one block of a model, at one clock. Three files:
+ * Layer tables: times of the kernels of one block of a model. The first three files may have two more columns: sm_mhz,
+ * the SM clock of the row, and power_w, the board's power meanwhile.
  *   layer,tokens,time_us         matrix products and pointwise layers by the tokens of a step
  *   layer,sequences,time_us      output head and sampler by its sequences
  *   prefill_chunk,kv_prefill,n_decode,kv_decode,time_us
@@ -208,18 +209,19 @@ typedef struct fl_layer_row {
     uint32_t layer; /* index into names */
     double at;      /* tokens or sequences */
     double time_s;
-    int64_t line; /* of the file */
+    double sm_mhz, power_w; /* 0, and NAN: not known */
+    int64_t line;           /* of the file */
 } fl_layer_row;
 
-typedef struct fl_layers { /* rows of a layer stand together, ascending in `at` */
+typedef struct fl_layers { /* rows of a layer stand together, ascending in sm_mhz, then in `at` */
     char **names;
     size_t name_count, name_room;
     fl_layer_row *row;
     size_t count, room;
 } fl_layers;
 
-/* Fill *l or leave it zeroed; by: "tokens" or "sequences". Refuse two rows of one layer and number. left, here and
- * below: counts the rows that were left out; NULL: refuse at the first (traces/io/io.h). */
+/* Fill *l or leave it zeroed; by: "tokens" or "sequences". Refuse two rows of one layer, clock and number. left, here
+ * and below: counts the rows that were left out; NULL: refuse at the first (traces/io/io.h). */
 fl_status fl_layers_read(const char *path, const char *by, fl_layers *l, fl_left_out *left, fl_diag *d);
 void fl_layers_free(fl_layers *l);
 /* Rows of a layer: first and *count; NULL where it has none. */
@@ -227,6 +229,7 @@ const fl_layer_row *fl_layers_find(const fl_layers *l, const char *name, size_t 
 
 typedef struct fl_attention_row {
     double chunk, kv_chunk, decodes, kv_decode, time_s;
+    double sm_mhz, power_w; /* 0, and NAN: not known */
 } fl_attention_row;
 
 typedef struct fl_attention {

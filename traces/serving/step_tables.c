@@ -68,6 +68,22 @@ static fl_status get_whole(const loader *l, const fl_csv_row *row, size_t column
     return s;
 }
 
+/* Whether a row has a value in an optional column. */
+static bool has(const loader *l, const fl_csv_row *row, size_t column) {
+    return l->where[column] != SIZE_MAX && !fl_no_value(row->field[l->where[column]].text);
+}
+
+/* The optional columns of layer tables: `column` is the clock, the next one the power. A table with a column of clocks
+ * states the clock of every row. */
+static fl_status get_state(const loader *l, const fl_csv_row *row, size_t column, double *sm_mhz, double *power_w,
+                           fl_diag *d) {
+    *power_w = NAN;
+    fl_status s = l->where[column] == SIZE_MAX ? FL_OK : get(l, row, column, 1, 1e5, sm_mhz, d);
+    if (!s && has(l, row, column + 1))
+        s = get(l, row, column + 1, 0, FL_WATTS_MOST, power_w, d);
+    return s;
+}
+
 /* ---- layers ---- */
 
 static uint32_t layer_index(fl_layers *l, const char *name) {
@@ -92,6 +108,8 @@ static fl_status take_layer(loader *load, const fl_csv_row *row, fl_diag *d) {
     fl_status s = get_whole(load, row, 1, 1, &r.at, d);
     if (!s)
         s = get(load, row, 2, 1e-6, US_MOST, &r.time_s, d);
+    if (!s)
+        s = get_state(load, row, 3, &r.sm_mhz, &r.power_w, d);
     if (s)
         return s;
     r.time_s *= 1e-6;
@@ -108,17 +126,21 @@ static int by_layer(const void *a, const void *b) {
     const fl_layer_row *x = a, *y = b;
     if (x->layer != y->layer)
         return x->layer < y->layer ? -1 : 1;
+    if (x->sm_mhz != y->sm_mhz)
+        return x->sm_mhz < y->sm_mhz ? -1 : 1;
     if (x->at != y->at)
         return x->at < y->at ? -1 : 1;
     return x->line < y->line ? -1 : x->line > y->line;
 }
 
-static bool same_point(const fl_layer_row *a, const fl_layer_row *b) { return a->layer == b->layer && a->at == b->at; }
+static bool same_point(const fl_layer_row *a, const fl_layer_row *b) {
+    return a->layer == b->layer && a->sm_mhz == b->sm_mhz && a->at == b->at;
+}
 
 fl_status fl_layers_read(const char *path, const char *by, fl_layers *out, fl_left_out *left, fl_diag *d) {
-    const char *const column[] = {"layer", by, "time_us"};
+    const char *const column[] = {"layer", by, "time_us", "sm_mhz", "power_w"};
     fl_layers l = {0};
-    loader load = {.into = &l, .column = column, .count = 3, .required = 3, .time = 2, .take = take_layer, .to = left};
+    loader load = {.into = &l, .column = column, .count = 5, .required = 3, .time = 2, .take = take_layer, .to = left};
     fl_status s = read_table(path, &load, &l.count, d);
     if (!s)
         qsort(l.row, l.count, sizeof *l.row, by_layer);
@@ -168,6 +190,8 @@ static fl_status take_attention(loader *l, const fl_csv_row *row, fl_diag *d) {
         s = get_whole(l, row, 3, 0, &r.kv_decode, d);
     if (!s)
         s = get(l, row, 4, 1e-6, US_MOST, &r.time_s, d);
+    if (!s)
+        s = get_state(l, row, 5, &r.sm_mhz, &r.power_w, d);
     if (s)
         return s;
     if ((!r.chunk && !r.decodes) || (!r.chunk && r.kv_chunk) || !r.decodes != !r.kv_decode)
@@ -182,10 +206,11 @@ static fl_status take_attention(loader *l, const fl_csv_row *row, fl_diag *d) {
 }
 
 fl_status fl_attention_read(const char *path, fl_attention *out, fl_left_out *left, fl_diag *d) {
-    static const char *const COLUMN[] = {"prefill_chunk", "kv_prefill", "n_decode", "kv_decode", "time_us"};
+    static const char *const COLUMN[] = {"prefill_chunk", "kv_prefill", "n_decode", "kv_decode",
+                                         "time_us",       "sm_mhz",     "power_w"};
     fl_attention a = {0};
     loader load = {
-        .into = &a, .column = COLUMN, .count = 5, .required = 5, .time = 4, .take = take_attention, .to = left};
+        .into = &a, .column = COLUMN, .count = 7, .required = 5, .time = 4, .take = take_attention, .to = left};
     const fl_status s = read_table(path, &load, &a.count, d);
     if (s)
         fl_attention_free(&a);
@@ -269,7 +294,7 @@ static fl_status take_step(loader *l, const fl_csv_row *row, fl_diag *d) {
         s = get_whole(l, row, CONTEXT, 0, &r.context, d);
     if (!s)
         s = get(l, row, TIME_S, 1e-9, 1e6, &r.time_s, d);
-    if (!s && l->where[POWER_W] != SIZE_MAX && !fl_no_value(row->field[l->where[POWER_W]].text))
+    if (!s && has(l, row, POWER_W))
         s = fl_field_real(row, l->where[POWER_W], "power_w", 0, FL_WATTS_MOST, &r.power_w, d);
     if (s)
         return s;

@@ -538,7 +538,8 @@ fl_status fl_serving_file_take(fl_serving *s, const fl_step_law *law, fl_diag *d
  * not measured and what is assumed. Return buf. */
 char *fl_serving_clocks_text(const fl_step_law *law, char *buf, size_t size);
 /* What a law assumes, with its range: over even and skewed routing to experts, and over what follows the SM clock where
- * only one was measured. Empty where nothing is assumed. It begins the first line of a result. */
+ * only one was measured. Experts are measured at one clock in any case. Empty where nothing is assumed. It begins the
+ * first line of a result. */
 char *fl_serving_assumed_text(const fl_step_law *law, uint32_t token_budget, uint32_t max_seqs, char *buf, size_t size);
 /* Write "steps of more than N tokens were not measured: ..." if steps within the budget lie beyond the law's table;
  * else "". Return buf. */
@@ -560,7 +561,7 @@ bool fl_scene_power_assumed(const fl_scene *s);
 /* Return true if these clocks were not measured, but other clocks of the same table were: time and power are then
  * interpolated. */
 bool fl_scene_interpolated(const fl_scene *s, double sm_mhz, double mem_mhz);
-/* Print, as the first line of a result, what the law of servers with a mixture of experts assumes, with its range. */
+/* Print, as the first line of a result, what the law of servers assumes, with its range, or nothing. */
 void fl_scene_assumed(const fl_scenes *scenes, FILE *out);
 /* Print notes on what a result rests on (assumed loads, gaps as host time, ignored controls), one line each. */
 void fl_scene_notes(const fl_scenes *scenes, FILE *out);

@@ -418,7 +418,7 @@ char *fl_serving_assumed_text(const fl_step_law *law, uint32_t token_budget, uin
     *buf = '\0';
     if (law->experts)
         used = (size_t)snprintf(buf, size,
-                                "assumed: %s routing to experts, which load a GPU as dense products do (with Zipf "
+                                "assumed: %s routing to experts, power of experts as of dense products (with Zipf "
                                 "popularity of exponent %g "
                                 "steps of %u tokens take %.3g times as long as evenly routed ones, of %u %.3g times)",
                                 law->expert_skew > 0 ? "skewed" : "even",
@@ -427,11 +427,11 @@ char *fl_serving_assumed_text(const fl_step_law *law, uint32_t token_budget, uin
     for (int i = 0; i < DECODES; i++)
         fl_step_add_decode(&shape, CONTEXT);
     shape.group_tokens = shape.tokens * law->replicas;
-    if (law->sm_count < 2 && used < size)
+    if ((law->sm_count < 2 || law->experts) && used < size)
         snprintf(
             buf + used, size - used,
-            "%s times at other clocks (at half the SM clock %d decodes take %.3g times as long; 1 to 2 is possible)",
-            used ? ";" : "assumed:", DECODES,
+            "%s times%s at other clocks (at half the SM clock %d decodes take %.3g times as long; 1 to 2 is possible)",
+            used ? ";" : "assumed:", law->sm_count < 2 ? "" : " of experts", DECODES,
             fl_step_time_s(law, &shape, mhz / 2, 1) / fl_step_time_s(law, &shape, mhz, 1));
     return buf;
 }

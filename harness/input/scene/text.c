@@ -172,10 +172,9 @@ static void put_servers(const fl_scenes *scenes, FILE *out) {
 void fl_scene_assumed(const fl_scenes *scenes, FILE *out) {
     char text[FL_SERVING_CLOCKS_TEXT];
     const fl_serving_scene *s = scenes->count ? scenes->item[0]->serving : NULL;
-    if (!s || !s->law.experts)
-        return;
-    const fl_batching_rules *rules = &s->setup.server[0].rules;
-    fprintf(out, "%s\n", fl_serving_assumed_text(&s->law, rules->token_budget, rules->max_seqs, text, sizeof text));
+    const fl_batching_rules *rules = s ? &s->setup.server[0].rules : NULL;
+    if (s && *fl_serving_assumed_text(&s->law, rules->token_budget, rules->max_seqs, text, sizeof text))
+        fprintf(out, "%s\n", text);
 }
 
 void fl_scene_notes(const fl_scenes *scenes, FILE *out) {
