@@ -226,8 +226,8 @@ fl_status fl_serving_clocks_fit(const fl_serving_layers *t, const fl_serving *se
     problem p = {.t = t, .server = server};
     fl_status s = find_clocks(&p, d);
     if (!s && !p.clocks)
-        s = fl_refuse(d, "the clock of the layer tables is not known, expected --sm-mhz MHZ (where nobody recorded it, "
-                         "the board's boost clock) or a column sm_mhz");
+        s = fl_refuse(d, "the layer tables do not state their SM clock, expected --sm-mhz MHZ or a column sm_mhz; "
+                         "if nobody recorded it, assume the board's boost clock");
     if (!s)
         s = take_steps(&p, d);
     if (!s)

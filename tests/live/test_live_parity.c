@@ -124,7 +124,8 @@ static bool on_nvml(const fl_policy *p) {
     fl_signal_row row[FL_SIGNAL_ROWS_MAX];
     const fl_policy here = fl_policy_where(p, reads, row);
     const fl_reads asked = fl_reads_of(p);
-    const bool fixed = !asked.gpu_needs && !asked.records; /* sets of the CPU only where it is told to */
+    /* A policy that reads nothing sets CPU controls only if a parameter asks for it. */
+    const bool fixed = !asked.gpu_needs && !asked.records;
     return !asked.server_needs && !(fl_reads_of(&here).gpu_needs & ~reads) && !(asked.host_needs & ~FL_HOST_KNOWS) &&
            (!p->host_drives || fixed);
 }
