@@ -168,7 +168,7 @@ check "drawn applications, 1 and 3 threads: same bytes" cmp "$dir/d1.csv" "$dir/
 rows_of() { awk -F, -v d="$1" 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next } $at["draw"] == d' "$dir/d1.csv"; }
 check "each draw has its rows" test "$(rows_of 1 | wc -l)-$(rows_of 101 | wc -l)" = 3-3
 check "and its own applications" test "$(rows_of 1 | cut -d, -f3)" != "$(rows_of 101 | cut -d, -f3)"
-check "kernel records at cost, and free beside it" test "$(rows_of 1 | cut -d, -f2 | tr '\n' ' ')" = \
+check "activity records at cost, and free beside it" test "$(rows_of 1 | cut -d, -f2 | tr '\n' ' ')" = \
   'baseline:default mf-gpoeo mf-gpoeo (records free) '
 check "provenance says which draw" grep -q '"applications_seed":.*"101"' "$dir/d1.provenance.json"
 check "and what records cost" grep -q '"records_slowdown_pct":.*2' "$dir/d1.provenance.json"
@@ -447,7 +447,7 @@ succeed "which the command line overrides, by what is standard too" '^528.pot3d,
   "$f" compare "$dir/three.json" --no-oracle --seeds 1 --objective energy
 sed 's/"drawn": 4, "seeds": .1, 101./"drawn": 4, "seeds": []/' harness/experiments/mf-gpoeo-short.json >"$dir/none.json"
 refuse "applications that are never drawn" 2 'none.json.*expected seeds' "$f" compare "$dir/none.json"
-for e in harness/experiments/*.json; do # kernel records cost time: what needs them is shown with and without that, or says why not
+for e in harness/experiments/*.json; do # activity records cost time: what needs them is shown with and without that, or says why not
   ! grep -q '"\(mf-gpoeo\|ideal-static\)"' "$e" || check "$e: records both ways" grep -q '"records": "\(both\|free\)"' "$e"
 done
 refuse "records neither free nor at cost" 2 'expected one of cost, free, both' "$f" run "$trace" --platform generic --policy nvboost --records some

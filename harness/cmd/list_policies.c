@@ -95,7 +95,7 @@ static void print_table(void) {
         n = print_names(FL_ROWS_HOST_SIGNAL, reads.host_needs, n);
         n = print_names(FL_ROWS_SERVER_SIGNAL, reads.server_needs, n);
         if (reads.records)
-            printf("%skernel records", n++ ? ", " : "");
+            printf("%sactivity records", n++ ? ", " : "");
         const bool server = reads.server_uses || reads.steps;
         printf("%s%s", n ? "" : "-", reads.gpu_uses || server ? "; where there is any: " : "");
         n = print_names(FL_ROWS_GPU_SIGNAL, reads.gpu_uses, 0);

@@ -232,7 +232,7 @@ static const named_thing variables[] = {
     {"FOLDLINE_NVML, FOLDLINE_RSMI, FOLDLINE_ZE", "path of the library of NVIDIA, AMD or Intel that is loaded"},
     {"FOLDLINE_CLIENT_DIR",
      "folder of the simulated libraries of emulate, instead of those that come with the program"},
-    {"FOLDLINE_RINGS", "folder into which a program under the collector writes its kernel records"},
+    {"FOLDLINE_RINGS", "folder into which a program under the collector writes its activity records"},
     {"FOLDLINE_COLLECTOR", "the collector library, instead of the one that comes with the program"},
     {"FOLDLINE_CUPTI", "path of CUPTI, where the collector does not find it"},
     {"CUDA_HOME, CUDA_PATH", "where the collector looks for CUPTI, too"},

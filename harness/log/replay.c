@@ -97,7 +97,7 @@ static void fill(const fl_decisions *log, size_t step, size_t row, const int *id
     }
 }
 
-typedef struct shown { /* kernel records in the form that a policy sees: all kinds, and room for the records of a step
+typedef struct shown { /* activity records in the form that a policy sees: all kinds, and room for the records of a step
                         */
     fl_kernel_kind *kind;
     fl_kernel_record *record;

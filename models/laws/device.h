@@ -152,11 +152,11 @@ typedef struct fl_device {
      * conflicts and because they evict each other's cache lines. 0 = no loss. A sweep of kernels run together
      * calibrates it. */
     double interference;
-    bool records_known;      /* false: the platform does not state the cost of kernel records, and they cost nothing */
-    double records_slowdown; /* share by which kernels take longer with kernel records on */
-    double records_kernel_s; /* and by which each takes longer, whatever its length */
-    double dram_share;       /* bytes/s with the memory controller fully active, as a share of peak; 0 = the peak */
-    double v_excess;         /* this unit's V(f) is (1 + v_excess) times the curve (variation between units) */
+    bool records_known; /* false: the platform does not state the cost of activity records, and they cost nothing */
+    double records_slowdown;    /* share by which kernels take longer with activity records on */
+    double records_kernel_s;    /* and by which each takes longer, whatever its length */
+    double dram_share;          /* bytes/s with the memory controller fully active, as a share of peak; 0 = the peak */
+    double v_excess;            /* this unit's V(f) is (1 + v_excess) times the curve (variation between units) */
     double v_sigma, leak_sigma; /* standard deviations between units, as shares: of V(f), and of C and leakage */
 } fl_device;
 

@@ -219,8 +219,8 @@ static void fit_and_choose(gpu_state *g, const params *p, fl_ladder ladder) {
 
 static int64_t period_ns(const params *p) { return (int64_t)(p->period_ms * 1e6 + 0.5); }
 
-/* SweetSpot, Eq. 5: is the GPU so contended, or so near the power wall, that a higher clock only costs power? A reading
- * that is not known gives no reason to cap. */
+/* SweetSpot, Eq. 5: is the GPU so contended, or so near its power limit, that a higher clock only costs power? A
+ * reading that is not known gives no reason to cap. */
 static int congested(const params *p, const fl_gpu_sample *s) {
     double util, mem, power;
     if (!reading(s, FL_GPU_UTIL_GPU_PCT, &util) || !(util > p->cap_util_pct))
@@ -361,7 +361,7 @@ FL_POLICY(assure) = {FL_POLICY_ABI,
 #ifndef POLICY_PLUGIN /* a plug-in holds one policy */
 FL_POLICY(sweetspot) = {FL_POLICY_ABI,
                         .name = "sweetspot",
-                        .summary = "Assure, with a cap on the clock while the GPU is congested or at its power wall",
+                        .summary = "Assure, with a cap on the clock while the GPU is congested or at its power limit",
                         .source = "SweetSpot (RTX 4070 Laptop port of GEEPAFS), Eq. 5 and Listing 1",
                         COMMON,
                         .param_count = FL_COUNT(param_rows),

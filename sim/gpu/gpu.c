@@ -62,7 +62,7 @@ void fl_heat_at(fl_heat *h, fl_gpu *g, fl_wide cpu_fj, int64_t t) {
     h->next_ps += h->period_ps;
 }
 
-/* ---- kernel records ---- */
+/* ---- activity records ---- */
 
 void fl_lane_record(const fl_lane *l, int64_t end_ps) {
     fl_record_buffer *b = &l->gpu->records;

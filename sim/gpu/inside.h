@@ -1,4 +1,4 @@
-/* What the files of sim/gpu share: the meter on which all sensors rest, and rates while kernel records are on. */
+/* What the files of sim/gpu share: the meter on which all sensors rest, and rates while activity records are on. */
 #pragma once
 
 #include "models/laws/device.h"
@@ -13,8 +13,8 @@
 
 #define FL_PREFIX_MOST_BYTES (INT64_C(1) << 30) /* limit of all tables of the process together */
 
-/* Return the rows at a pair of clocks, as fl_rates_at, while kernel records are on: kernels are longer by the device's
- * share and time, at the same power. */
+/* Return the rows at a pair of clocks, as fl_rates_at, while activity records are on: kernels are longer by the
+ * device's share and time, at the same power. */
 fl_status fl_rates_recorded(fl_rates *r, uint32_t device, uint32_t sm, uint32_t mem, const fl_clock_rates **out,
                             fl_diag *d);
 

@@ -96,7 +96,7 @@ struct fl_rates {
     _Atomic uint32_t used;
     double *mean_ns; /* per class: length of its ops at their reference clock; NULL until records cost per kernel */
     _Atomic(fl_clock_rates *) **table; /* per device: sm_count x mem_count cells, NULL until built; and as many again
-                                          with kernel records on */
+                                          with activity records on */
 };
 
 static size_t cells_of(const fl_device *dev) { return (size_t)dev->sm_count * dev->mem_count; }
@@ -198,7 +198,7 @@ static fl_model_status err_base(const fl_rates *r, uint32_t device, fl_base *bas
 
 static bool errs(const fl_rates *r) { return r->error.time_pct > 0 || r->error.power_pct > 0; }
 
-/* ---- what kernel records cost ---- */
+/* ---- what activity records cost ---- */
 
 /* Under the lock. A server's steps are no ops of the workload: their classes stay at 0. */
 static fl_status find_means(fl_rates *r, fl_diag *d) {

@@ -70,7 +70,7 @@ int fl_rows_find(fl_row_set set, const char *name); /* index of the row; -1: no 
 typedef struct fl_reads {
     uint64_t gpu_needs, gpu_uses, gpu_instead, host_needs, server_needs, server_uses;
     uint64_t gpu, server; /* needs and uses: what a host measures, if it can */
-    bool records;         /* kernel records are on from the start */
+    bool records;         /* activity records are on from the start */
     bool steps;           /* it takes records of the steps of a server's engine */
 } fl_reads;
 fl_reads fl_reads_of(const fl_policy *policy);

@@ -188,7 +188,7 @@ fl_status fl_run_servers_read(fl_run_servers *r, fl_node *n, int64_t began_ps, f
 
 /* ---- the sets of a decision on a simulated node, call by call, as a live host makes them ---- */
 
-typedef struct fl_run_switch { /* of the kernel records of one GPU */
+typedef struct fl_run_switch { /* of the activity records of one GPU */
     bool on;
     bool to;       /* what they become */
     int64_t at_ps; /* when the calls of that step have ended; FL_TIME_NEVER: no switch is due */
@@ -205,7 +205,7 @@ typedef struct fl_run_sets {
     const fl_node_spec *spec;
     const fl_readout *reader; /* sets as a live host of that library does; NULL: whatever the node has */
     fl_faults *faults;        /* may be NULL */
-    bool records_free;        /* kernel records take no time */
+    bool records_free;        /* activity records take no time */
     fl_run_switch *records;   /* by GPU */
     fl_run_own *own;          /* by GPU; NULL where one host has them all */
     int64_t cost_ps;          /* of one host: how long its calls took, so far */

@@ -41,7 +41,7 @@ typedef struct fl_readout {
     fl_readout_rule rule[FL_GPU_SIGNAL_COUNT];
 } fl_readout;
 
-/* NVML. The number of kernels comes from kernel records. */
+/* NVML. The number of kernels comes from activity records. */
 extern const fl_readout fl_readout_nvml;
 
 /* Time between the first and the second look of a live host that missed a signal at the first
@@ -99,10 +99,11 @@ bool fl_node_set_limit(fl_node *n, uint32_t gpu, int64_t called_ps, double watts
 /* Return the power limit in force, W; NAN = none. */
 double fl_node_limit_w(const fl_node *n, uint32_t gpu);
 
-/* Switch kernel records on or off at no cost to the program: for observers from outside and runs without that cost. */
+/* Switch activity records on or off at no cost to the program: for observers from outside and runs without that cost.
+ */
 void fl_node_records_free(fl_node *n, uint32_t gpu, bool on);
-/* Switch only the cost of kernel records on or off: for a collector that always records, under a host that charges for
- * the records that it shows. */
+/* Switch only the cost of activity records on or off: for a collector that always records, under a host that charges
+ * for the records that it shows. */
 void fl_node_records_slow(fl_node *n, uint32_t gpu, bool slow);
 
 /* Return the kernels finished on all GPUs since the last call, by end. Valid until the next advance. */
@@ -267,7 +268,7 @@ typedef struct fl_run_options {
     fl_path path;                       /* see fl_node_options */
     bool hashed;                        /* compute the hash of the result, which takes a part of each step */
     bool classes;                       /* compute class_energy_j and class_time_s of the result */
-    bool records_free;                  /* kernel records take no time, whatever the device says */
+    bool records_free;                  /* activity records take no time, whatever the device says */
     const fl_fault *fault;              /* fault_count: injected into what the policy sees and sets */
     size_t fault_count;
     fl_step_function on_step;

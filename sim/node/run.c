@@ -19,10 +19,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* True where something counts kernels all along, whether kernel records are on or not. Of a policy that needs the count
- * the own program has a counter: the one of DEPO's authors counts launches, in the program that it drives, and takes no
- * record of them. A host that reads as a live one of `reader` is taken to have the collector (--rings). Else the count
- * is that of the records, and known while they are on. */
+/* True where something counts kernels all along, whether activity records are on or not. Of a policy that needs the
+ * count the own program has a counter: the one of DEPO's authors counts launches, in the program that it drives, and
+ * takes no record of them. A host that reads as a live one of `reader` is taken to have the collector (--rings). Else
+ * the count is that of the records, and known while they are on. */
 static inline bool fl_policy_counts(const fl_reads *r, const fl_readout *reader) {
     return reader != NULL || (r->gpu_needs & FL_BIT(FL_GPU_KERNELS)) != 0;
 }

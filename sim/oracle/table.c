@@ -38,7 +38,7 @@ static const fl_stream *lone_stream(const fl_workload *w) {
     return NULL;
 }
 
-/* Whether a power wall can act: whether a kernel draws more than the limit at some clock. */
+/* Return whether a power limit can act: whether a kernel draws more than the limit at some clock. */
 static bool wall_in_reach(const fl_stream *s, fl_rates *rates, const fl_node_spec *spec) {
     const fl_device *dev = &spec->device[spec->gpu[s->gpu]];
     if (dev->wall.period_ns <= 0 || dev->power_default_w <= 0)
@@ -89,7 +89,7 @@ const char *fl_oracle_inexact(const fl_workload *w, fl_rates *rates, const fl_no
         return "a budget of all GPUs";
     if (cpu->count && (w->host_load_count || (cpu->bound > 0 && host_may_speed_up(cpu))))
         return "host time depends on the CPU clock";
-    return wall_in_reach(s, rates, spec) ? "the power wall" : NULL;
+    return wall_in_reach(s, rates, spec) ? "the power limit" : NULL;
 }
 
 /* ---- cutting into positions ---- */

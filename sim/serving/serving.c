@@ -31,7 +31,7 @@ static double mem_ratio(const fl_step_law *law, const fl_device *dev, uint32_t m
     return dev->mem_mhz[mem] / ref;
 }
 
-/* One rank at its own pace. The class's row holds by how much kernel records, or an error, stretch it. */
+/* One rank at its own pace. The class's row holds by how much activity records, or an error, stretch it. */
 static fl_model_status alone(const fl_engine *e, const fl_step_shape *shape, const fl_device *dev, uint32_t sm,
                              uint32_t mem, const fl_row *row, fl_step_rank *out) {
     fl_step_point p;
@@ -358,7 +358,7 @@ static fl_status check(const fl_serving_setup *u, const char *name, fl_diag *d) 
 }
 
 /* What of a step follows from the clocks but not from its batch, as the row of a class: power above the base at full
- * load, and by how much kernel records, or an error of the model that is asked for, stretch it. */
+ * load, and by how much activity records, or an error of the model that is asked for, stretch it. */
 static fl_status add_class(fl_workload *w, const fl_serving_server *s, uint32_t index, fl_diag *d) {
     char name[32];
     uint32_t id;

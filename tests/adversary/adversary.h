@@ -1,5 +1,5 @@
 /* The workload on which a policy does worst: drawn, then changed towards more slowdown. Slowdown counts against the top
- * clock (the policy maxfreq) on the same kernels under the same seed; the cost of kernel records is in it.
+ * clock (the policy maxfreq) on the same kernels under the same seed; the cost of activity records is in it.
  *
  * A quarter of the trials are new cases, the others change one of the worst so far. A trial depends on the seed, its
  * own number and the batches before its own, so the number of threads cannot show. A case beyond the bound is run at

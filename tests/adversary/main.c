@@ -28,7 +28,7 @@ static const fl_command_help help = {
     "Finds the workload on which a policy does worst, and writes it as programs that foldline run replays.",
     "Cases are programs of up to four parts and four kinds of kernels; phases, kinds, lengths, jitter, gaps, streams "
     "and markers are drawn, and what was worst is changed further. Slowdown counts against the top clock (maxfreq) on "
-    "the same kernels under the same seed; kernel records take the time that the platform says. A case beyond the "
+    "the same kernels under the same seed; activity records take the time that the platform says. A case beyond the "
     "bound is run at every clock: where its slowdown is below 1 or above top / f by more than 3 % it counts as outside "
     "the assumptions. Exit status 1 where a case within them breaks the bound."};
 
@@ -226,7 +226,7 @@ static int run(int argc, char **argv) {
         {"tell-streams", NULL, FL_OPTION_FLAG, &o.tell_streams, 0, 0,
          "tells the policy how many streams a workload has, as run --streams does"},
         {"records", "HOW", FL_OPTION_TEXT, &o.node.records, 0, 0,
-         "kernel records: cost (time, as the platform says) or free (cost)"},
+         "activity records: cost (time, as the platform says) or free (cost)"},
         {"seed", "N", FL_OPTION_INT, &o.seed, 1, 9e15, "of the search (1)"},
         FL_THREADS_OPTION(&o.threads),
         {"o", "FILE", FL_OPTION_OUTPUT, &o.output, 0, 0, "the worst workload: programs, with their kinds beside them"},

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Measures this machine's NVIDIA GPU as Foldline meets it: what its library says, how long readings take, how often they
-# change, what loads draw, what kernel records cost, and what a policy decides in shadow mode. Reads only: it sets no
+# change, what loads draw, what activity records cost, and what a policy decides in shadow mode. Reads only: it sets no
 # clock, limit or mode.
 #   tests/hardware/measure.sh FOLDLINE OUT [PART...]
 # FOLDLINE is an installed or built program, OUT a folder that it makes. PARTS: board times profile square levels wall

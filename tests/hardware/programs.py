@@ -4,7 +4,7 @@ an image network in training. Weights and data are random. Each iteration begins
     python3 programs.py train|decode|image|gemm|small|bursts|all [ITERATIONS] [--kineto FILE] [--alternate BLOCKS]
 
 Prints program,iterations,warm_up,mean_ms,median_ms,p99_ms,wall_s for each. With --alternate, in a process that has the
-collector loaded, kernel records are on in every second block of iterations and off in the others: it prints
+collector loaded, activity records are on in every second block of iterations and off in the others: it prints
 program,blocks,off_ms,on_ms,difference_pct,ci95_pct of paired blocks. Needs PyTorch. It changes no setting of the GPU."""
 import ctypes
 import statistics

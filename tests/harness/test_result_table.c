@@ -208,7 +208,7 @@ static void test_gates(void) {
     fl_comparison_free(&c);
 }
 
-/* ---- drawn applications, and kernel records that cost ---- */
+/* ---- drawn applications, and activity records that cost ---- */
 
 static fl_row_result drawn(const char *draw, const char *workload, const char *policy, double energy) {
     fl_row_result r = row(workload, policy, NULL, 1, energy, 10);

@@ -1,6 +1,6 @@
 /* Every policy of the registry in bad weather: machines of all sizes, sensors that say nothing, too much or nonsense,
- * GPUs that go, kernel records of every sort, clocks that do not tick evenly. Whatever a policy decides there must be a
- * command that a host can carry out, and a copy of its state must decide the same. All random, all seeded: a failure
+ * GPUs that go, activity records of every sort, clocks that do not tick evenly. Whatever a policy decides there must be
+ * a command that a host can carry out, and a copy of its state must decide the same. All random, all seeded: a failure
  * names policy, machine and weather, and is the same each time. */
 #include "harness/input/platform/platform.h"
 #include "policies/policy.h"

@@ -264,7 +264,7 @@ static void test_missing_signals(void) {
     CU_ASSERT(FOLDLINE(ARG("doctor"), ARG("--policy"), ARG("nosuch")) == 2);
     for (int i = 0; i < 2; i++) /* kernels are counted, or seen one by one: both come from the collector */
         CU_ASSERT(FOLDLINE(ARG("doctor"), ARG("--policy"), i ? ARG("depo") : ARG("mf-gpoeo")) == 0 &&
-                  said("out.txt", "kernel records by the collector\n  signals     all there"));
+                  said("out.txt", "activity records by the collector\n  signals     all there"));
     unsetenv("FOLDLINE_ROOT");
 }
 

@@ -1,6 +1,6 @@
 /* The same policy, decided by the live host through its NVML reader on simulated GPUs in virtual time, and by `foldline
  * run --reader nvml`: not one decision may differ, on one GPU and on eight, with the time that the platform's calls
- * take. The kernel records that it saw are the same, energy and makespan agree to 1e-6, the sets that reached the
+ * take. The activity records that it saw are the same, energy and makespan agree to 1e-6, the sets that reached the
  * driver are those of the log and the resets of the end, and the live log replays. Every policy of the registry whose
  * signals NVML has. Of every other the rehearsal says what is missing: it is not green where hardware would refuse. */
 #include "harness/live/guard/guard.h"
@@ -102,7 +102,7 @@ static void compare(const char *policy, const fl_decisions *a, const fl_decision
         const bool kernels = !equal || !a->has_kernels || same_kernels(a, b, i);
         if (!equal || !kernels) {
             FL_CHECK(false, "%s: step %zu differs%s, %lld ns simulated, %lld live", policy, i,
-                     kernels ? "" : " in its kernel records", (long long)a->t_ns[i], (long long)b->t_ns[i]);
+                     kernels ? "" : " in its activity records", (long long)a->t_ns[i], (long long)b->t_ns[i]);
             return;
         }
     }

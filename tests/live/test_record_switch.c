@@ -1,4 +1,4 @@
-/* Which kernel records a live policy sees when it turns them on and off, by hand: those of kernels that ended while
+/* Which activity records a live policy sees when it turns them on and off, by hand: those of kernels that ended while
  * they were on, however late the collector hands them over. */
 #include "harness/live/records/records.h"
 #include "policies/policy.h"

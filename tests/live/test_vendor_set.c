@@ -177,7 +177,7 @@ static const row NVML[] = {
     {"records, real board", SET, FL_SET_RECORDS, 1, 0, 0, 0, 0, 0, 0, "", 0},
     {"records, simulated", SET, FL_SET_RECORDS, 1, 0, 0, 0, 0, "simulated", 0, "records 7 1", 0},
     {"records refused", SET, FL_SET_RECORDS, 0, 0, "records=3", 0, 0, "simulated", FL_IO, "records 7 0",
-     "kernel records"},
+     "activity records"},
     {"prior of all", PRIOR, ALL, 0, 0, 0, 0, 0, 0, 0, "sm_lock=-1 mem_lock=-1 power_limit_mw=250000", 0},
     {"prior of SM", PRIOR, 1 << SM, 0, 0, 0, 0, 0, 0, 0, "sm_lock=-1", 0},
     {"prior of memory", PRIOR, 1 << MEM, 0, 0, 0, 0, 0, 0, 0, "mem_lock=-1", 0},

@@ -131,6 +131,6 @@ FOLDLINE_STATE=$dir/state "$f" emulate "$dir/t.csv" --platform rtx4070-laptop --
 check "tightrope runs live without --rings" [ $? = 0 ]
 check "and misses nothing that it needs" eval "! grep -q 'cannot be read\|needs kernel' '$dir/err'"
 succeed "its log replays" ', 0 differ' "$f" verify "$dir/bare.csv"
-refuse "depo still needs them" 3 'needs kernel records: give --rings' "$f" emulate "$dir/t.csv" --platform rtx4070-laptop --time virtual \
+refuse "depo still needs them" 3 'needs activity records: give --rings' "$f" emulate "$dir/t.csv" --platform rtx4070-laptop --time virtual \
   --quiet --privileged -- "$f" live --policy depo --for 1s
 finish

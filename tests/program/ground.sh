@@ -53,7 +53,7 @@ succeed "kernels of a stated length" 'kernels of 50 us' run --policy nvboost --o
 check "are as many" eval "run --policy nvboost --op-us 50 | grep -q ' 200000 kernels'"
 refuse "their length without a sweep" 2 'op-us has no effect without a sweep' "$f" run traces/samples/mix8.csv --platform generic --policy nvboost --op-us 5
 
-# ---- what kernel records cost ----
+# ---- what activity records cost ----
 printf 'kernel,cpu_mhz,sm_mhz\nnone,1500,1500\n' >"$dir/none.csv"
 takes() { run --policy "ideal-static:states=$dir/none.csv" --op-us 100 "$@" | sed -n 's/^makespan *\([0-9.]*\) s/\1/p'; }
 check "a platform's records cost a time per kernel" test "$(takes)" = 10.08

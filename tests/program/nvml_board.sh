@@ -27,7 +27,7 @@ succeed "its limits bind" '^limit 2$' "${emulate[@]}" "${board[@]}" -- "$clients
 check "at both ends" test "$(tr '\n' ' ' <"$dir/out")" = "limit 2 limit 0 limit 0 limit 2 "
 succeed "beside a platform it is who the GPUs say they are" '^who NVIDIA Example 24' "${emulate[@]}" --board $xml --platform generic -- "$clients/probe" who
 succeed "fewer GPUs" '^devices 1$' "${emulate[@]}" "${board[@]}" --gpus 1 -- "$clients/probe" who
-succeed "kernel records come" '^2000 kernels of 1 programs, 0 lost' "${emulate[@]}" "${board[@]}" --rings "$dir/rings" -- \
+succeed "activity records come" '^2000 kernels of 1 programs, 0 lost' "${emulate[@]}" "${board[@]}" --rings "$dir/rings" -- \
   "$f" live --policy depo --control --for 9s --rings "$dir/rings" -o "$dir/log.csv"
 check "by the same UUIDs" awk -F, '$3 == 0 && $7 > 1900 { found = 1 } END { exit !found }' "$dir/log.csv"
 sed 's/<product_architecture>.*</<product_architecture>Pascal</' $xml >"$dir/pascal.xml"

@@ -1,5 +1,5 @@
-/* A GPU of numbers alone, drawn from a seed: it answers each set with readings and kernel records that a real one would
- * seldom give. It reaches in seconds what a simulated application reaches once in a thousand runs. */
+/* A GPU of numbers alone, drawn from a seed: it answers each set with readings and activity records that a real one
+ * would seldom give. It reaches in seconds what a simulated application reaches once in a thousand runs. */
 #pragma once
 
 #include "policies/policy.h"

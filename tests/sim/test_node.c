@@ -475,7 +475,7 @@ static void test_phases(void) {
     }
 }
 
-/* ---- what kernel records cost ---- */
+/* ---- what activity records cost ---- */
 
 /* 30 ms of work, after a gap of 5 ms. Records, which make kernels 2 % longer, are on from 2 to 4 ms and from 15 to 25.2
  * ms. The gap and the first 10 ms are as they were; 20 ms are left, which become 20.4; half of them are done by 25.2

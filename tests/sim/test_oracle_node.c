@@ -64,7 +64,7 @@ static void test_node_features(void) {
     } rows[] = {
         {.what = "plain"},
         {.what = "a wall out of reach", .limit_w = 500},
-        {.what = "a wall in reach", .limit_w = 150, .reason = "the power wall"},
+        {.what = "a wall in reach", .limit_w = 150, .reason = "the power limit"},
         {.what = "heat", .heat = true, .reason = "heat"},
         {.what = "a CPU at the clock of the recording", .cpu = true},
         {.what = "a CPU that boosts beyond it",

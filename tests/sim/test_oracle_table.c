@@ -57,7 +57,7 @@ static void test_wall_in_reach(void) {
             (fl_wall_spec){.period_ns = rows[i].period_ns, .exponent = 0.4, .aim = 0.9, .rise_mhz = 100};
         r.spec.device->power_default_w = rows[i].limit_w;
         const char *why = fl_oracle_inexact(r.w, r.rates, &r.spec);
-        FL_CHECK(rows[i].in_reach ? why && !strcmp(why, "the power wall") : !why, "%g W, a look each %lld ns: %s",
+        FL_CHECK(rows[i].in_reach ? why && !strcmp(why, "the power limit") : !why, "%g W, a look each %lld ns: %s",
                  rows[i].limit_w, (long long)rows[i].period_ns, why ? why : "exact");
     }
     fx_close(&r);

@@ -1,4 +1,4 @@
-/* Rows of a workload per clock: those of the laws, made longer by kernel records, or moved by errors whose size is
+/* Rows of a workload per clock: those of the laws, made longer by activity records, or moved by errors whose size is
  * asked for. */
 #include "models/laws/device.h"
 #include "models/laws/laws.h"

@@ -77,7 +77,7 @@ static void test_phase_turns(void) {
     }
 }
 
-/* Shorter units, slowed by the clock: the counter runs on as before, and only kernel records tell. By default that
+/* Shorter units, slowed by the clock: the counter runs on as before, and only activity records tell. By default that
  * holds; who trusts counters is told that it may not. */
 static void test_phase_that_no_counter_tells(void) {
     int broken = 0;
@@ -574,5 +574,5 @@ FL_SUITE("tightrope", {"the bound holds at every instant, and savings come near"
          {"bursts of units that do", test_bursts}, {"visits to the top clock that differ", test_unlike_visits},
          {"whose clock slowed the node", test_whose_clock},
          {"kernels that overlap are weighed", test_kernels_that_overlap},
-         {"the ledger of kernel records", test_ledger_of_records},
+         {"the ledger of activity records", test_ledger_of_records},
          {"more kinds than places", test_more_kinds_than_places})

@@ -11,7 +11,7 @@
 typedef struct rx_set {
     uint64_t gpu, host, server;            /* needed: FL_BIT of FL_GPU_..., FL_HOST_..., FL_SERVER_... */
     uint64_t gpu_uses, stand_ins, instead; /* used; those that stand in, each for all of `instead` */
-    uint64_t records, steps;               /* 1: kernel records are needed, steps of engines used */
+    uint64_t records, steps;               /* 1: activity records are needed, steps of engines used */
 } rx_set;
 
 /* Give the policy the rows. They last as long as the program: policies point to them. */

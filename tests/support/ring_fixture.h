@@ -1,4 +1,4 @@
-/* What the tests of kernel records share: a folder of rings, clocks, the ends of programs. */
+/* What the tests of activity records share: a folder of rings, clocks, the ends of programs. */
 #pragma once
 
 #include "harness/live/collector/ring.h"

@@ -1,6 +1,6 @@
-/* A stand-in for libcupti: buffers filled with kernel records at will, given back as cupti_activity.h says. A thread of
- * its own gives back the full ones at each period; cuptiActivityFlushAll(0) all whose kernels have ended, full or not;
- * cuptiActivityFlushAll(1) every one. STUB_OLD: before 11.8, it takes no clock.
+/* A stand-in for libcupti: buffers filled with activity records at will, given back as cupti_activity.h says. A thread
+ * of its own gives back the full ones at each period; cuptiActivityFlushAll(0) all whose kernels have ended, full or
+ * not; cuptiActivityFlushAll(1) every one. STUB_OLD: before 11.8, it takes no clock.
  *
  * FOLDLINE_CUPTI_HELD=TEXT, FOLDLINE_CUPTI_FAILS=TEXT: where TEXT is in the path of this library, another profiler
  * holds it, or it cannot be enabled. FOLDLINE_CUPTI_STUCK: FlushAll(0) does not come back. */

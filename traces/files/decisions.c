@@ -135,7 +135,7 @@ typedef struct loader {
     fl_decisions r;
     size_t width;
     size_t fresh_at;   /* column of "fresh"; the set_ columns follow */
-    size_t delay_at;   /* column of "delay_ns"; those of kernel records may follow */
+    size_t delay_at;   /* column of "delay_ns"; those of activity records may follow */
     size_t servers_at; /* first column of servers; 0: there are none */
     fl_decisions_room room;
     fl_servers_room servers_room;

@@ -1,4 +1,4 @@
-/* Rows of a decisions file that are neither host nor GPU: kernel records, servers, and steps of engines. */
+/* Rows of a decisions file that are neither host nor GPU: activity records, servers, and steps of engines. */
 #include "traces/files/inside.h"
 
 #include "traces/files/files.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- kernel records ---- */
+/* ---- activity records ---- */
 
 /* Offsets from the first of the ten. */
 enum { LOST, KIND, NAME_ID, NAME, GRID, BLOCK, GPU, STREAM, START, END };
@@ -59,8 +59,8 @@ fl_status fl_kernel_columns_check(const fl_csv_row *header, size_t at, fl_diag *
     for (size_t i = 0; i < FL_KERNEL_COLUMNS; i++) {
         const size_t column = at + i < header->count ? at + i : header->count - 1;
         if (at + i >= header->count)
-            return FL_FIELD_FAIL(d, header, column, "column '%s' is missing, expected it with those of kernel records",
-                                 NAMES[i]);
+            return FL_FIELD_FAIL(d, header, column,
+                                 "column '%s' is missing, expected it with those of activity records", NAMES[i]);
         if (strcmp(header->field[column].text, NAMES[i]) != 0)
             return FL_FIELD_FAIL(d, header, column, "column %zu is '%.60s', expected '%s'", column + 1,
                                  header->field[column].text, NAMES[i]);

@@ -57,7 +57,7 @@ void fl_programs_free(fl_programs *p);
 uint32_t fl_programs_name(fl_programs *p, const char *name); /* UINT32_MAX when out of memory */
 fl_status fl_programs_add(fl_programs *p, const fl_program_row *row, fl_diag *d);
 
-/* ---- decisions: kernel records that a policy saw (the layout is in traces/io/records.h) ----
+/* ---- decisions: activity records that a policy saw (the layout is in traces/io/records.h) ----
  *
  * Readers, writers and the logs of running hosts share these functions. */
 

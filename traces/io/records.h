@@ -198,7 +198,7 @@ typedef struct fl_decisions {
     bool *fresh;       /* x signal_count */
     double *set;       /* x control_count; NAN = not set, -1 = default */
     int64_t torn_line; /* line of a torn last row that was skipped, 0 = none */
-    bool has_kernels;  /* the file has the ten columns of kernel records; without them the members below are empty */
+    bool has_kernels;  /* the file has the ten columns of activity records; without them the members below are empty */
     fl_logged_kind *kind;
     fl_logged_kernel *kernel;
     size_t kind_count, kernel_count;

@@ -425,7 +425,7 @@ int fl_cmd_emulate(int argc, char **argv) {
          "covers a real driver's libraries and devices in namespaces of the run; need refuses without them (try)",
          FL_FOR_MACHINE},
         {"rings", "DIR", FL_OPTION_TEXT, &a.rings, 0, 0,
-         "hands out kernel records there, as the collector in a program does", FL_FOR_INPUT},
+         "hands out activity records there, as the collector in a program does", FL_FOR_INPUT},
         {"kill-patterns", NULL, FL_OPTION_FLAG, &a.kills, 0, 0,
          "runs the command once to its end, then once for each way to kill it: what it leaves changed", FL_FOR_OUTPUT},
         {"o", "FILE", FL_OPTION_OUTPUT, &a.report, 0, 0, "writes what happened as JSON, set by set (- prints it)",

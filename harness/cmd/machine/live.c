@@ -49,7 +49,7 @@ static const fl_command_help help = {
     "policy drives (foldline list policies NAME), and writes to $FOLDLINE_STATE or /var/lib/foldline (records) and to "
     "$FOLDLINE_RUN or /run/foldline (locks). TERM, INT and HUP end the command in order. If it dies in any other way, "
     "a guardian process restores every setting; if both die, foldline restore does.\n\n"
-    "For kernel records, start a program with FOLDLINE_RINGS=DIR CUDA_INJECTION64_PATH=.../libfoldline-collector.so; "
+    "For activity records, start a program with FOLDLINE_RINGS=DIR CUDA_INJECTION64_PATH=.../libfoldline-collector.so; "
     "for its markers, with NVTX_INJECTION64_PATH=.../libfoldline-collector.so too. "
     "foldline loads the vendor's library (libnvidia-ml.so.1, libze_loader.so.1, librocm_smi64.so), or the one that "
     "$FOLDLINE_NVML, $FOLDLINE_ZE or $FOLDLINE_RSMI names. foldline verify FILE reproduces the decisions of a log."};
@@ -144,7 +144,7 @@ static fl_status open_kernels(run *r, const choice *c, fl_diag *d) {
     if (!reads.records && !counts)
         return FL_OK;
     return fl_error(d, FL_HARDWARE,
-                    "policy %s needs kernel records: give --rings DIR, and start the programs with the collector",
+                    "policy %s needs activity records: give --rings DIR, and start the programs with the collector",
                     r->spec.policy->name);
 }
 
@@ -299,7 +299,7 @@ static void tell(const run *r, const choice *c, const fl_live_result *x) {
                    "GPUs without a UUID)\n",
                    (unsigned long long)k.elsewhere);
         if (k.set_aside)
-            printf("%llu rings of kernel records were set aside\n", (unsigned long long)k.set_aside);
+            printf("%llu rings of activity records were set aside\n", (unsigned long long)k.set_aside);
         if (k.unkept_kinds)
             printf("%llu kernels had kinds beyond the number that is kept\n", (unsigned long long)k.unkept_kinds);
     }
@@ -423,7 +423,7 @@ int fl_cmd_live(int argc, char **argv) {
         {"gpus", "LIST", FL_OPTION_TEXT, &c.gpus, 0, 0, "indices or UUIDs joined by commas (all of the vendor)",
          FL_FOR_MACHINE},
         {"rings", "DIR", FL_OPTION_TEXT, &c.rings, 0, 0,
-         "takes kernel records of programs started with FOLDLINE_RINGS=DIR and the collector", FL_FOR_INPUT},
+         "takes activity records of programs started with FOLDLINE_RINGS=DIR and the collector", FL_FOR_INPUT},
         {"iteration", "NAME", FL_OPTION_LIST, &c.iteration, 0, 0,
          "with --rings: the NVTX range or mark that begins an iteration (may be repeated)", FL_FOR_INPUT},
         {"target", "FILE", FL_OPTION_TEXT, &c.target, 0, 0,

@@ -416,7 +416,7 @@ static void put_clocks(fl_run_result *r) {
 
 static void put_limits(const fl_run_result *r) {
     if (r->wall_held_ps || r->heat_held_ps)
-        printf("held        the power wall held the clock below the request for %.4g s, heat for %.4g s\n",
+        printf("held        the power limit held the clock below the request for %.4g s, heat for %.4g s\n",
                fl_seconds(r->wall_held_ps), fl_seconds(r->heat_held_ps));
     if (!isnan(r->hottest_c))
         printf("heat        %.4g C at the most, %.4g C at the end\n", r->hottest_c, r->end_c);

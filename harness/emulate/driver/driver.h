@@ -166,7 +166,7 @@ typedef struct fl_emulate_options {
     fl_driver driver;
     const fl_smi *smi;    /* identities of its GPUs; NULL = the platform's */
     bool anyone;          /* any user may set; else only root, as with the driver */
-    const char *rings;    /* folder for a ring of kernel records (harness/live/collector/ring.h); NULL = none */
+    const char *rings;    /* folder for a ring of activity records (harness/live/collector/ring.h); NULL = none */
     char *const *command; /* NULL-terminated */
     fl_confine confine;
     void (*note)(const char *text); /* receives messages for the user before the command starts; may be NULL */
@@ -215,7 +215,7 @@ typedef struct fl_boards {
     fl_faults *faults;
     fl_emulated_board *board; /* gpu_count */
     uint32_t gpu_count;
-    fl_emulated_rings *rings; /* NULL: kernel records are not delivered */
+    fl_emulated_rings *rings; /* NULL: activity records are not delivered */
     fl_events events;
     bool halted; /* the work cannot continue because a GPU is lost */
     fl_random random;

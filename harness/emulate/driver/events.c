@@ -48,7 +48,7 @@ fl_status fl_rings_open(fl_emulated_rings **out, const char *folder, const fl_wo
     *out = NULL;
     if (!r || !(r->name = calloc(w->class_count + 1, sizeof *r->name)) ||
         !(r->passed = calloc(w->stream_count + 1, sizeof *r->passed))) {
-        s = fl_no_memory(d, "the kernel records");
+        s = fl_no_memory(d, "the activity records");
         goto out;
     }
     r->folder = folder;
@@ -58,7 +58,7 @@ fl_status fl_rings_open(fl_emulated_rings **out, const char *folder, const fl_wo
     if (!error)
         error = fl_ring_create(&r->ring, folder, RECORDS, NAMES);
     if (error) {
-        s = fl_error(d, FL_IO, "%s: cannot make a ring of kernel records: %s", folder, fl_reason(error));
+        s = fl_error(d, FL_IO, "%s: cannot make a ring of activity records: %s", folder, fl_reason(error));
         goto out;
     }
     for (uint32_t i = 0; i < w->class_count; i++) {

@@ -79,7 +79,7 @@ const fl_keys fl_draws_keys = {
     ROW("actuator", TEXT, "", "the platform's", "time until a set clock takes effect, such as \"20ms\""),              \
     ROW("setting_hosts", TEXT, "", "one; for a pipeline per-gpu", "one process for all GPUs in turn, or one each",     \
         .words = FL_HOSTS_ONE "|" FL_HOSTS_PER_GPU),                                                                   \
-    ROW("records", TEXT, "", "cost", "cost of kernel records: the platform's time, none, or a row for each",           \
+    ROW("records", TEXT, "", "cost", "cost of activity records: the platform's time, none, or a row for each",         \
         .words = "cost|free|" FL_RECORDS_BOTH),                                                                        \
     ROW("record_cost", TEXT, "", "the platform's", "what records cost: \"2%\" of kernel time, or \"0.8us\" a kernel")
 #define REPLAY_ROWS                                                                                                    \
@@ -95,9 +95,9 @@ const fl_keys fl_draws_keys = {
 #define LOAD_ROWS                                                                                                      \
     ROW("scale", REAL, "", "1", "requests arrive at the servers this many times as fast", BETWEEN(1e-6, 1e6)),         \
     ROW("servers", INT, "servers", "1", "number of servers, each with its own GPUs", BETWEEN(1, 1024)),                \
-    ROW("pools", TEXT, "", "all servers do both", "servers for prompts and for outputs instead, such as \"4+4\""),       \
+    ROW("pools", TEXT, "", "all servers do both", "servers for prompts and for outputs instead, such as \"4+4\""),     \
     ROW("link", TEXT, "", FL_LINK_ASSUMED, "GB/s and latency between two servers of pools"),                           \
-    ROW("kv_bytes", REAL, "bytes", "as 'serving' says", "KV cache of a token, which pools move", BETWEEN(1, 1e9)),      \
+    ROW("kv_bytes", REAL, "bytes", "as 'serving' says", "KV cache of a token, which pools move", BETWEEN(1, 1e9)),     \
     ROW("kv_blocks", INT, "blocks", "as 'serving' says", "KV blocks that the requests of a server can use",            \
         BETWEEN(1, 1e12)),                                                                                             \
     ROW("token_budget", INT, "tokens", "as 'serving' says", "most tokens in one step of a server", BETWEEN(1, 1e9)),   \

@@ -36,7 +36,7 @@ static fl_status choose_wall(fl_node_spec *node, const char *how, fl_diag *d) {
     for (uint32_t i = 0; i < node->device_count; i++) {
         fl_wall_spec *w = &node->device[i].wall;
         if (ideal && w->period_ns <= 0)
-            return fl_refuse(d, "an ideal wall: platform %s describes no power wall for %s", node->name,
+            return fl_refuse(d, "an ideal wall: platform %s describes no power limit for %s", node->name,
                              node->device[i].name);
         w->ideal = ideal;
         w->period_ns = ideal ? w->period_ns : 0;

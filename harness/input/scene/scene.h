@@ -115,7 +115,7 @@ typedef struct fl_node_choice {
     int64_t units;           /* seed of the variation between boards; 0 = all alike */
     const char *hosts;       /* FL_HOSTS_ONE or FL_HOSTS_PER_GPU; NULL = one */
     const char *records;     /* "cost", "free" or "both"; NULL = cost */
-    const char *record_cost; /* what kernel records cost, "2%" or "0.8us"; NULL = as the platform states */
+    const char *record_cost; /* what activity records cost, "2%" or "0.8us"; NULL = as the platform states */
     const char *actuator;    /* clock-change latency, "20ms" or "0"; NULL = the platform's */
     double gpu_budget_w;     /* of all GPUs together; 0 = the platform's */
     double cpu_power;        /* factor on the CPU's power; 0 = 1 */
@@ -138,7 +138,7 @@ fl_status fl_node_choice_read(const fl_json *root, fl_node_choice *c, fl_diag *d
 
 /* clang-format off */
 #define FL_NODE_OPTIONS(c)                                                                                             \
-    {"wall", "real|ideal|off", FL_OPTION_CHOICE, &(c).wall, 0, 0, "power wall (real)", FL_FOR_MACHINE},                \
+    {"wall", "real|ideal|off", FL_OPTION_CHOICE, &(c).wall, 0, 0, "power limit of the board (real)", FL_FOR_MACHINE},  \
     {"heat", NULL, FL_OPTION_FLAG, &(c).heat, 0, 0,                                                                    \
      "simulates heat: temperature, leakage, thermal limit", FL_FOR_MACHINE},                                           \
     {"no-interference", NULL, FL_OPTION_FLAG, &(c).no_contention, 0, 0,                                                \
@@ -148,7 +148,7 @@ fl_status fl_node_choice_read(const fl_json *root, fl_node_choice *c, fl_diag *d
     {"units", "SEED", FL_OPTION_INT, &(c).units, 1, 9e15,                                                              \
      "makes the GPUs differ, as units of one model do", FL_FOR_MACHINE},                                               \
     {"records", "cost|free|both", FL_OPTION_CHOICE, &(c).records, 0, 0,                                                \
-     "kernel records: they take time as the platform states, none, or both to compare (cost)", FL_FOR_MACHINE},        \
+     "activity records: they take time as the platform states, none, or both to compare (cost)", FL_FOR_MACHINE},      \
     {"record-cost", "2%|0.8us", FL_OPTION_TEXT, &(c).record_cost, 0, 0,                                                \
      "share of kernel time, or time per kernel, that records take (the platform's)", FL_FOR_MACHINE},                  \
     {"cpu-power-scale", "X", FL_OPTION_REAL, &(c).cpu_power, 0.01, 100,                                                \
@@ -199,7 +199,7 @@ void fl_replay_merge(fl_replay_choice *c, const fl_replay_choice *rest);
     {"jitter", "SHARE", FL_OPTION_TEXT, &(c).jitter, 0, 0,                                                             \
      "of a sweep: how much its ops vary, 0.05 or 5%, drawn from the seed (0)", FL_FOR_INPUT},                          \
     {"iteration", "S", FL_OPTION_REAL, &(c).iteration_s, 1e-3, 1e6,                                                    \
-     "of a sweep: puts an iteration marker about every S seconds of work at the highest clock (none)", FL_FOR_INPUT}, \
+     "of a sweep: puts an iteration marker about every S seconds of work at the highest clock (none)", FL_FOR_INPUT},  \
     {"op-us", "US", FL_OPTION_REAL, &(c).op_us, 1, 1e6,                                                                \
      "of a sweep: kernels last about US microseconds at the highest clock (10000)", FL_FOR_INPUT}
 /* clang-format on */
@@ -240,7 +240,7 @@ fl_status fl_serving_choice_read(const fl_json *root, fl_serving_choice *c, fl_d
     {"scale", "X", FL_OPTION_REAL, &(c).scale, 1e-6, 1e6,                                                              \
      "requests arrive so many times as fast (1)", FL_FOR_SERVING},                                                     \
     {"servers", "N", FL_OPTION_INT, &(c).servers, 1, 1024,                                                             \
-     "so many servers, each with GPUs of its own; without a policy all numbers up to it (1)", FL_FOR_SERVING},                                                \
+     "so many servers, each with GPUs of its own; without a policy all numbers up to it (1)", FL_FOR_SERVING},         \
     {"pools", "P+D", FL_OPTION_TEXT, &(c).pools, 0, 0,                                                                 \
      "P servers for prompts and D for outputs instead, such as 4+4 (all do both)", FL_FOR_SERVING},                    \
     {"link", "GB/S,TIME", FL_OPTION_TEXT, &(c).link, 0, 0,                                                             \

@@ -29,7 +29,7 @@ typedef struct fl_live_options {
     fl_live_mode mode;
     const fl_gpus *gpus;
     fl_cpu_host *cpu;       /* NULL where nothing of it is needed */
-    fl_kernels *kernels;    /* NULL where no kernel records are taken */
+    fl_kernels *kernels;    /* NULL where no activity records are taken */
     fl_server_host *server; /* NULL where no server is read; else facts->server_count is 1 */
     const fl_facts *facts;
     const fl_policy *policy; /* NULL in observe */
@@ -109,8 +109,9 @@ typedef struct fl_offer {
  * markers that count. */
 void fl_offer_of(fl_offer *o, const fl_policy *p, const char *vendor, bool markers);
 
-/* Write the offer in words: "all", "all, without dram_bytes", "all, kernel records by the collector", "all, markers by
- * the collector", "util_gpu_pct, util_mem_pct instead of compute_ns, copy_ns", "lacks node_power_w: cannot decide". */
+/* Write the offer in words: "all", "all, without dram_bytes", "all, activity records by the collector", "all, markers
+ * by the collector", "util_gpu_pct, util_mem_pct instead of compute_ns, copy_ns", "lacks node_power_w: cannot decide".
+ */
 void fl_offer_text(const fl_offer *o, char *text, size_t size);
 
 /* Write the stand-ins: "util_gpu_pct, util_mem_pct instead of compute_ns, copy_ns"; "" if there are none. */

@@ -89,7 +89,7 @@ void fl_program_wait(fl_program *p) {
 
 /* ---- what a vendor's library offers a policy ---- */
 
-/* The collector of kernel records is CUPTI's, that of markers NVTX's (harness/live/collector). */
+/* The collector of activity records is CUPTI's, that of markers NVTX's (harness/live/collector). */
 static bool collects(const char *vendor) { return !strcmp(vendor, "nvidia"); }
 
 void fl_offer_of(fl_offer *o, const fl_policy *p, const char *vendor, bool markers) {
@@ -145,13 +145,13 @@ void fl_offer_text(const fl_offer *o, char *text, size_t size) {
         add_names(text, size, FL_ROWS_GPU_SIGNAL, o->gpu);
         add_names(text, size, FL_ROWS_HOST_SIGNAL, o->host);
         if (o->no_records)
-            add_text(text, size, o->gpu || o->host ? ", kernel records" : "kernel records");
+            add_text(text, size, o->gpu || o->host ? ", activity records" : "activity records");
         add_text(text, size, o->sees && !o->no_records ? ": may never decide" : ": cannot decide");
     } else if (!*text) {
         add_text(text, size, "all");
     }
     if (o->records)
-        add_text(text, size, ", kernel records by the collector");
+        add_text(text, size, ", activity records by the collector");
     if (o->markers)
         add_text(text, size, ", markers by the collector");
     if (o->without) {
@@ -160,8 +160,8 @@ void fl_offer_text(const fl_offer *o, char *text, size_t size) {
     }
     if (o->may_record)
         add_text(text, size,
-                 o->may_mark ? ", with kernel records and markers if the collector runs"
-                             : ", with kernel records if the collector runs");
+                 o->may_mark ? ", with activity records and markers if the collector runs"
+                             : ", with activity records if the collector runs");
     if (fl_reads_of(&o->here).server_needs)
         add_text(text, size, ", a server's page by --server");
 }

@@ -180,7 +180,7 @@ typedef struct fl_record_state { /* of one GPU */
 fl_status fl_record_switch_open(fl_record_switch *s, uint32_t gpus, bool on, fl_diag *d) {
     *s = (fl_record_switch){.gpu = calloc(gpus + 1, sizeof *s->gpu), .count = gpus};
     if (!s->gpu)
-        return fl_no_memory(d, "the kernel records");
+        return fl_no_memory(d, "the activity records");
     for (uint32_t i = 0; i < gpus; i++)
         s->gpu[i] = (fl_record_state){on, on, true, INT64_MIN};
     return FL_OK;
@@ -216,7 +216,7 @@ fl_status fl_record_switch_show(fl_record_switch *s, fl_sample *sample, fl_diag 
     if (all)
         return FL_OK;
     if (fl_grow(&s->kept, &s->room, sample->record_count + 1, sizeof *s->kept))
-        return fl_no_memory(d, "the kernel records");
+        return fl_no_memory(d, "the activity records");
     size_t kept = 0;
     for (uint64_t k = 0; k < sample->record_count; k++)
         if (seen(s, &sample->record[k]))

@@ -75,7 +75,7 @@ static void add_published(fl_grid *g, const published_line *l, bool gate) {
 
 /* ---- the table of a block ---- */
 
-/* With kernel records that take no time: a column of its own where a policy needs them. */
+/* With activity records that take no time: a column of its own where a policy needs them. */
 static bool any_spared(const fl_published *p) {
     bool any = false;
     for (size_t i = 0; i < p->count; i++)

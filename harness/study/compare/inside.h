@@ -92,7 +92,7 @@ typedef struct published_line {
     double *draw_value;       /* by draw; one number where applications are not drawn */
     double error;             /* standard error of value over its rows; NAN where the gate asks for none */
     double deviation;         /* standard deviation over its rows; NAN without "repetitions" */
-    double value, value_free; /* value_free: with kernel records that take no time; NAN where that is no other */
+    double value, value_free; /* value_free: with activity records that take no time; NAN where that is no other */
     size_t draws, draws_held; /* on how many of the draws the gate holds */
     bool holds;
 } published_line;

@@ -18,8 +18,8 @@ static bool same_text(const char *a, const char *b) { return a && b ? !strcmp(a,
 
 static bool same_variant(const fl_row_result *row, const char *variant) { return same_text(row->variant, variant); }
 
-/* Rows of policies under a pattern. spared: the twins, for which kernel records take no time, in the place of the rows
- * that they stand beside. */
+/* Rows of policies under a pattern. spared: the twins, for which activity records take no time, in the place of the
+ * rows that they stand beside. */
 static bool of_policy(const fl_row_result *r, const char *pattern, bool spared) {
     return (spared ? r->twin_of || !r->records : !r->twin_of) &&
            !fnmatch(pattern, r->twin_of ? r->twin_of : r->policy, 0);

@@ -56,7 +56,7 @@ static fl_status open_specs(fl_setup *u, fl_texts *policies, fl_diag *d) {
     return s;
 }
 
-/* Policies that need kernel records once more, with records that take no time: what their cost does stands beside
+/* Policies that need activity records once more, with records that take no time: what their cost does stands beside
  * it. */
 static void add_twins(fl_setup *u) {
     const size_t own = u->o.spec_count;

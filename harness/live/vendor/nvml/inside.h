@@ -15,7 +15,7 @@
  * programs carry the collector themselves. It delivers no signal: the host reads all signals by NVML's calls. A real
  * library has no such symbol. Returns FL_NVML_OK or a code of NVML. */
 
-/* "foldlineSetRecords": kernel records of a GPU, on or off. */
+/* "foldlineSetRecords": activity records of a GPU, on or off. */
 typedef int fl_extension_set_records(uint32_t gpu, double value);
 
 /* The vendor's management library, opened at run time, with own declarations of the calls that Foldline makes and

@@ -78,7 +78,7 @@ fl_status fl_nvml_set(void *self, uint32_t i, int control, double value, const f
     }
     default:
         code = h->set_records ? h->set_records(g->index, value) : FL_NVML_OK;
-        return code ? fl_nvml_failed(h, g, "kernel records", code, d) : FL_OK;
+        return code ? fl_nvml_failed(h, g, "activity records", code, d) : FL_OK;
     }
 }
 

@@ -134,7 +134,7 @@ fl_status fl_rsmi_set(void *self, uint32_t i, int control, double value, const f
         }
         return set_cap(h, g, uw, value == FL_DEFAULT ? 0 : FL_LIMIT_OFF_W, d);
     default:
-        return FL_OK; /* the collector handles kernel records */
+        return FL_OK; /* the collector handles activity records */
     }
 }
 

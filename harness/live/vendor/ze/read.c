@@ -184,7 +184,7 @@ fl_status fl_ze_set(void *self, uint32_t i, int control, double value, const fl_
         }
         return set_limit(h, g, to, value == FL_DEFAULT ? 0 : FL_LIMIT_OFF_W, d);
     default:
-        return FL_OK; /* kernel records: the collector's */
+        return FL_OK; /* activity records: the collector's */
     }
 }
 
