@@ -53,7 +53,7 @@ static const fl_command_help help_of_help = {
     "  foldline help                      the commands\n"
     "  foldline help compare              as foldline compare --help\n"
     "  foldline help traces               what they are, and the formats that are read\n"
-    "  foldline help experiments          every key: type, unit, standard, what it does\n"
+    "  foldline help experiments          every key: type, unit, default, what it does\n"
     "  foldline help experiments --schema  the same as a JSON Schema, for editors and checks"};
 
 void fl_usage(FILE *out) {

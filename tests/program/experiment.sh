@@ -3,7 +3,7 @@
 . "$(dirname "$0")/shell.sh"
 schema=harness/experiment.schema.json
 
-succeed "the page" '^  bound +text or number from 0 to 1; standard: none' "$f" help experiment
+succeed "the page" '^  bound +text or number from 0 to 1; default: none' "$f" help experiment
 succeed "the page of what is inside" '^selection: ' "$f" help experiment
 "$f" help experiment --schema >"$dir/schema.json"
 [ "${FL_BLESS:-}" = 1 ] && cp "$dir/schema.json" $schema

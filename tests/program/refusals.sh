@@ -5,7 +5,7 @@
 mix=traces/samples/mix8.csv
 
 # A bound is a share: the page says where it ends, and what lies above is refused as on the command line.
-succeed "the page says how far a bound goes" '^  bound +text or number from 0 to 1; standard: none' "$f" help experiment
+succeed "the page says how far a bound goes" '^  bound +text or number from 0 to 1; default: none' "$f" help experiment
 for key in '"bound": 5' '"bounds": [5]'; do
   printf '{"foldline_experiment": 1, "platform": "generic", "traces": ["%s"],\n%s, "policies": ["nvboost"]}' "$root/$mix" "$key" >"$dir/e.json"
   refuse "$key is 5 % or 500 %" 2 'e\.json:2:[0-9]+: bounds?(\[0\])?: 5, expected a share: 0\.05 or 5%; 500 % are said as 500%' \

@@ -211,7 +211,7 @@ static void print_row(const fl_page *page, const char *name, const fl_key *k, bo
         return; /* fl_memory_failed() tells */
     print_type(k, out);
     if (named)
-        fprintf(out, "%s%s%s", k->required ? "; must be there" : "", k->standard ? "; standard: " : "",
+        fprintf(out, "%s%s%s", k->required ? "; must be there" : "", k->standard ? "; default: " : "",
                 k->standard ? k->standard : "");
     fclose(out);
     if (type) {
@@ -337,7 +337,7 @@ static cJSON *key_schema(const fl_key *k) {
         cJSON_AddItemToObject(o, "allOf", all);
     }
     snprintf(text, sizeof text, "%s%s%s%s%s", k->help, *k->unit ? "; in " : "", k->unit,
-             k->standard ? "; standard: " : "", k->standard ? k->standard : "");
+             k->standard ? "; default: " : "", k->standard ? k->standard : "");
     cJSON_AddStringToObject(o, "description", text);
     return o;
 }
