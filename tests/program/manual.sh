@@ -1,5 +1,6 @@
 # Every command of the manual's pages runs as it is printed, page by page in order, each page in a folder that has what the
-# repository ships. Nightly. What needs hardware, rights or another machine is left out by the list below.
+# repository ships; and the page's blocks of text are lines that its commands print. Nightly. What needs hardware, rights or
+# another machine is left out by the list below.
 . "$(dirname "$0")/shell.sh"
 command -v gnuplot >/dev/null || { echo "skipped: no gnuplot"; exit 0; }
 
@@ -15,6 +16,7 @@ for page in ${FL_PAGES:-"$root"/harness/manual/*.md}; do
   done
   ln -s "$(dirname "$f")/tests" "$tree/build/tests"
   for shipped in models plots policies traces tests harness/experiments; do ln -s "$root/$shipped" "$tree/$shipped"; done
+  : >"$dir/printed"
   mapfile -t commands < <(sed -n '/^```sh$/,/^```$/{/^```/d;p}' "$page" | sed -e ':a' -e '/\\$/{N;s/\\\n */ /;ba' -e '}')
   for c in "${commands[@]}"; do
     [[ -z "$c" || "$c" =~ $left_out ]] && continue
@@ -23,6 +25,9 @@ for page in ${FL_PAGES:-"$root"/harness/manual/*.md}; do
     else
       bad "$name: $c" "$(tail -c 300 "$dir/err")"
     fi
+    sed 's/ *$//' "$dir/out" >>"$dir/printed"
   done
+  sed -n '/^```text$/,/^```$/{/^```/d;/./p}' "$page" | grep -vxFf "$dir/printed" >"$dir/stale"
+  check "$name: its commands print what it shows$(sed 's/^/\n    not printed: /' "$dir/stale")" test ! -s "$dir/stale"
 done
 finish
