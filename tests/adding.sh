@@ -91,7 +91,7 @@ row traces/open/open.h 'X(geepafs)' '    X(added) \'
 
 # a command: its file, one row
 commands=harness/base/cli/commands.h
-row $commands 'X(run,' '    X(hello, "says hello") \'
+row $commands 'X(run,' '    X(hello, "says hello", "greet") \'
 cat >harness/cmd/hello.c <<END
 #include "harness/base/cli/cli.h"
 #include "$commands"
@@ -119,6 +119,7 @@ expect "the reader reads" '^500000000,0,150$' cat meter.telemetry.csv
 expect "the reader is named" '^ *added-meter  +a meter of this test$' env COLUMNS=120 $f import --list
 expect "the command is listed" '^ +hello +says hello$' $f --help
 expect "the command runs" '^hello, world$' $f hello world
+expect "a word leads to it" "did you mean 'hello'" bash -c "! $f greet"
 
 # The suites ask for what is missing: a golden case of the policy, and seeds for the reader's fuzzer.
 for suite in "test_harness policies" "test_traces detect"; do
