@@ -31,7 +31,8 @@
 #define FL_EMULATE_VARIABLE "FOLDLINE_EMULATE" /* path of the session's folder: socket, clock */
 #define FL_EMULATE_SOCKET "socket"
 #define FL_EMULATE_CLOCK "clock"
-#define FL_EMULATE_STATE "state" /* the state folder of its controllers */
+#define FL_EMULATE_STATE "state"   /* the state folder of its controllers */
+#define FL_EMULATE_CLIENT "client" /* a link to the folder of the client's libraries */
 #define FL_EMULATE_LIBRARY "libnvidia-ml.so.1"
 #define FL_EMULATE_SCALE                                                                                               \
     "FOLDLINE_EMULATE_SCALE" /* of scaled time: factor, CLOCK_REALTIME and CLOCK_MONOTONIC at the start */

@@ -97,8 +97,10 @@ static long long now_ns(clockid_t clock) {
 }
 
 static bool set_environment(const fl_emulate_options *o, const char *session) {
-    const char *dir = o->client_dir, *library = o->driver.given ? session : dir;
-    char text[4200];
+    /* The dynamic linker ends a name in LD_PRELOAD at a space or colon, which the libraries' own folder may have. */
+    char dir[128], text[4200];
+    snprintf(dir, sizeof dir, "%s/" FL_EMULATE_CLIENT, session);
+    const char *library = o->driver.given ? session : dir;
     bool ok = !setenv(FL_EMULATE_VARIABLE, session, 1);
     /* A controller of simulated GPUs must leave nothing among this machine's records. */
     snprintf(text, sizeof text, "%s/" FL_EMULATE_STATE, session);

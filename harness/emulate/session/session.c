@@ -10,6 +10,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -113,7 +114,8 @@ static void remove_files(void *user) {
     char path[128];
     if (!e->dir[0]) /* no session was opened, so the folder does not exist */
         return;
-    static const char *const file[] = {FL_EMULATE_SOCKET, FL_EMULATE_CLOCK, FL_EMULATE_LIBRARY, "libnvidia-ml.so"};
+    static const char *const file[] = {FL_EMULATE_SOCKET, FL_EMULATE_CLOCK, FL_EMULATE_CLIENT, FL_EMULATE_LIBRARY,
+                                       "libnvidia-ml.so"};
     for (size_t i = 0; i < sizeof file / sizeof *file; i++) {
         snprintf(path, sizeof path, "%s/%s", e->dir, file[i]);
         unlink(path);
@@ -294,6 +296,10 @@ static fl_status open_session(fl_emulator *e, fl_diag *d) {
     snprintf(e->dir, sizeof e->dir, "/tmp/foldline-XXXXXX");
     if (!mkdtemp(e->dir))
         return fl_error(d, FL_IO, "cannot make a folder for the session: %s", fl_reason(errno));
+    char link[sizeof e->dir + sizeof FL_EMULATE_CLIENT], client[PATH_MAX];
+    snprintf(link, sizeof link, "%s/" FL_EMULATE_CLIENT, e->dir);
+    if (!realpath(e->o->client_dir, client) || symlink(client, link))
+        return fl_error(d, FL_IO, "%s: %s", link, fl_reason(errno));
     struct sockaddr_un at = {.sun_family = AF_UNIX};
     snprintf(at.sun_path, sizeof at.sun_path, "%s/" FL_EMULATE_SOCKET, e->dir);
     e->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
