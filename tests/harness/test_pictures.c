@@ -147,7 +147,7 @@ static void test_pareto(void) {
             FL_CHECK(hypot(m[i].x - m[k].x, m[i].y - m[k].y) >= 8 || m[k].size >= m[i].size + 3,
                      "marks %zu and %zu hide each other", k, i);
     }
-    FL_CHECK(strstr(picture, ">hollow, thin ring: breaks the bound in a run<") != NULL, "hollow is not explained");
+    FL_CHECK(strstr(picture, ">hollow mark or thin ring: breaks the bound in a run<") != NULL, "hollow is not explained");
     FL_CHECK(front_end() > left + 100 && front_end() <= x1 + 1, "the front ends at %g, the bound is at %g", front_end(),
              x1);
     /* names stand beside the marks, or in the legend, not in both */
@@ -205,7 +205,7 @@ static void test_one_place(void) {
         FL_CHECK(m[i].x - m[i].size > left && m[i].x + m[i].size < right && m[i].y - m[i].size > top &&
                      m[i].y + m[i].size < bottom,
                  "mark %zu of %g at %g, %g reaches over the edge", i, m[i].size, m[i].x, m[i].y);
-    FL_CHECK(count(">hollow, thin ring, boxed cross: breaks the bound in a run<") == 1, "what breaks a bound");
+    FL_CHECK(count(">hollow mark, thin ring or boxed cross: breaks the bound in a run<") == 1, "what breaks a bound");
 }
 
 /* Latencies of minutes are seconds, in plain digits; the label has its room; a mean over fewer runs says so. */

@@ -222,14 +222,15 @@ fl_status fl_figure_pareto(fl_figures *g, const fl_summary *s, const fl_looks *l
              s->count, about, lead.y.name, lead.x.name);
     const fl_status st = put_wide(g, fill_pareto, &from, "pareto", alt, &drawn, d);
     if (!st && drawn)
-        caption(
-            g,
-            "%s: %s. %s and left is better. Dotted: the Pareto front of the policies that hold all bounds; names or "
-            "numbers stand beside the marks, or a legend below%s. Every mark stands at its values; a ring is another "
-            "at the same place, named from the inside out%s.",
-            lead.title, about, lead.y.more ? "Up" : "Down",
-            isfinite(lead.x.bound) ? "; dashed: the bound; hollow, thin ring or boxed: who breaks it in a run" : "",
-            bars(s, from.bars, over));
+        caption(g,
+                "%s: %s. %s and left is better. The dotted line is the Pareto front of the policies that hold all "
+                "bounds%s. "
+                "A ring around a mark is one more policy at the same place; its name stands below that of the mark%s.",
+                lead.title, about, lead.y.more ? "Up" : "Down",
+                isfinite(lead.x.bound)
+                    ? ", the dashed line is the bound. Hollow marks, thin rings and boxed crosses break it in a run"
+                    : "",
+                bars(s, from.bars, over));
     return st;
 }
 
@@ -412,7 +413,7 @@ fl_status fl_figure_load(fl_figures *g, const fl_report_data *r, fl_diag *d) {
                                  "of workloads has the numbers.",
                                  &drawn, d);
     if (!s && drawn)
-        caption(g, "What a policy saves against the load: lines are means of runs at one load; hollow ones break a "
+        caption(g, "What a policy saves against the load: lines are means of runs at one load; hollow marks break a "
                    "bound; crossed ones serve less than 95 %% of what arrives.");
     return s;
 }

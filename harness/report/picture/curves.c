@@ -188,8 +188,9 @@ size_t fl_picture_curves(fl_picture *p, const fl_curves *c, size_t first, size_t
                        : 220,
         fmin(fmin(names, NAMES_MOST), 0.44 * p->width / across), false, "Cumulative regret",
         log ? "EnergyUCB, Eq. 3, against always playing the best clock; mean over seeds. Where both axes are "
-              "logarithmic, the dotted line is a steady loss: who learns is flatter"
-            : "EnergyUCB, Eq. 3, against always playing the best clock; mean over seeds: who learns bends");
+              "logarithmic, the dotted line is a constant loss per step; the curve of a policy that learns is flatter"
+            : "EnergyUCB, Eq. 3, against always playing the best clock; mean over seeds. The curve of a policy that "
+              "learns gets flatter");
     for (size_t g = first; g < c->group.count && g < first + count; g++)
         put_group(&l, c, g);
     fl_lines_end(&l);

@@ -362,8 +362,8 @@ static void put_legend(fl_plane *m, bool named, size_t numbers) {
             fmax(longest, fl_text_width(fl_text_fit(fl_summary_name(m->s, m->spot[m->front[n - 1]].item), most, name)) +
                               fl_text_width("000 "));
     char breaks[96];
-    snprintf(breaks, sizeof breaks, "hollow%s%s: breaks the bound in a run", thin ? ", thin ring" : "",
-             boxed ? ", boxed cross" : "");
+    snprintf(breaks, sizeof breaks, "hollow mark%s%s: breaks the bound in a run",
+             thin ? boxed ? ", thin ring" : " or thin ring" : "", boxed ? " or boxed cross" : "");
     static const char fewer[] = "* a mean over some of the runs";
     if (hollow)
         longest = fmax(longest, fl_text_width(breaks));
@@ -429,8 +429,8 @@ size_t fl_picture_pareto(fl_picture *p, const fl_summary *s, const fl_looks *loo
     fputs(names ? names : "", p->table);
     free(names);
     if (m.ringed)
-        snprintf(about + strlen(about), sizeof about - strlen(about), "; rings: others at the same place%s",
-                 named ? ", named from the inside out" : "");
+        snprintf(about + strlen(about), sizeof about - strlen(about), "; a ring: one more policy at the same place%s",
+                 named ? ", named below" : "");
     fl_picture_title(p, m.lead.title, about);
     put_legend(&m, named, numbers);
     fl_picture_text(p, "x_label", m.lead.x.label);

@@ -303,8 +303,8 @@ fl_status fl_picture_serving(fl_picture *p, const char *input, size_t *drawn, fl
             for (size_t i = 0; i < n.count; i++)
                 cut |= n.row[i].value[k + 1] > panel[k].x1;
         }
-        snprintf(about, sizeof about, "%.400s%seach mark is a run; hollow: breaks a bound; grey: baselines%s", t.about,
-                 *t.about ? "; " : "", cut ? "; arrow: a run beyond the axis, with its latency" : "");
+        snprintf(about, sizeof about, "%.400s%seach mark is a run; a hollow mark breaks a bound; grey: baselines%s",
+                 t.about, *t.about ? "; " : "", cut ? "; arrow: a run beyond the axis, with its latency" : "");
         fl_lines_begin(&l, p, 2, p->width < 600 ? 1 : 2, 320, 10, false,
                        "What a token costs, and how long one waits for it", about);
         for (size_t k = 0; k < 2; k++) {
@@ -369,7 +369,10 @@ fl_status fl_picture_load(fl_picture *p, const char *input, size_t *drawn, fl_di
                                         "against the best static clock that meets the targets"};
     numbers n;
     fl_lines l;
+    targets t = {0};
     fl_status s = read_numbers(input, column, 5, 4, true, &n, d);
+    if (!s)
+        s = read_targets(input, &t, d);
     if (!s)
         s = keep_rows(p, &n, d);
     size_t kept = 0;
@@ -380,6 +383,12 @@ fl_status fl_picture_load(fl_picture *p, const char *input, size_t *drawn, fl_di
     *drawn = kept;
     if (*drawn) {
         double low, high, low2, high2, least_j, most_j;
+        char about[768];
+        snprintf(
+            about, sizeof about,
+            "%.400s%slines are means of runs at one load; a hollow mark breaks a bound; a crossed mark serves less "
+            "than 95 %% of what arrives",
+            t.about, *t.about ? "; " : "");
         fl_panel panel = {.x_label = "requests per second that arrive", .y_label = "energy saved, %"};
         qsort(n.row, n.count, sizeof *n.row, by_load);
         extent(&n, 0, &panel.x0, &panel.x1);
@@ -391,11 +400,8 @@ fl_status fl_picture_load(fl_picture *p, const char *input, size_t *drawn, fl_di
         panel.y1 = fmax(high, high2);
         fl_loosen(&panel.y0, &panel.y1);
         extent(&n, 4, &least_j, &most_j);
-        fl_lines_begin(
-            &l, p, least_j <= most_j ? 3 : 2, p->width < 600 ? 1 : 2, 320, fmin(widest(&n), 0.2 * p->width), false,
-            "What a policy saves and a token costs, against the load",
-            "lines are means of runs at one load; hollow ones break a bound; crossed ones serve less than 95 % of "
-            "what arrives");
+        fl_lines_begin(&l, p, least_j <= most_j ? 3 : 2, p->width < 600 ? 1 : 2, 320, fmin(widest(&n), 0.2 * p->width),
+                       false, "What a policy saves and a token costs, against the load", about);
         for (size_t k = 0; k < 2; k++) {
             panel.title = title[k];
             fl_lines_panel(&l, &panel);
