@@ -371,8 +371,9 @@ fl_status fl_picture_load(fl_picture *p, const char *input, size_t *drawn, fl_di
     fl_lines l;
     targets t = {0};
     fl_status s = read_numbers(input, column, 5, 4, true, &n, d);
-    if (!s)
-        s = read_targets(input, &t, d);
+    if (!s &&
+        read_targets(input, &t, &(fl_diag){0})) /* the loads alone make a picture, whose workload has no name then */
+        t = (targets){0};
     if (!s)
         s = keep_rows(p, &n, d);
     size_t kept = 0;
