@@ -31,8 +31,6 @@ static const fl_serving_point *at_default(const fl_serving_oracle *o) {
     return p;
 }
 
-static double percent_below(double of, double than) { return 100 * (1 - of / than); }
-
 static bool stays(const fl_serving_point *p, const fl_serving_point *standard) {
     return p->at.sm_mhz == standard->at.sm_mhz && p->at.mem_mhz == standard->at.mem_mhz;
 }
@@ -49,25 +47,55 @@ static void print_point(const char *what, const fl_serving_point *p) {
            p->row.ttft.p99_s, p->row.tbt.p99_s, p->row.ttft_missed_pct, p->row.tbt_missed_pct);
 }
 
-static void print_text(const fl_serving_oracle *o) {
+/* "1 server at 885 MHz" */
+static void print_choice(const fl_serving_oracle *o, const fl_serving_point *p) {
+    char clocks[64];
+    printf("%u server%s at %s", p->servers, p->servers == 1 ? "" : "s",
+           fl_serving_oracle_clocks(o, p, clocks, sizeof clocks));
+}
+
+/* What the choice holds beyond the recorded requests. */
+static void print_margin(const fl_serving_oracle *o, const fl_serving_margin *m) {
+    const double error = o->scenes.item[0]->serving->law.time_error;
+    printf("  margin               the targets broke in %zu of %zu draws of other arrivals", m->broken, m->draws);
+    if (error >= 0)
+        printf(" and of the law's error in time, %.2g %%", 100 * error);
+    else
+        printf("; the law's error is unknown and not among them");
+    putchar('\n');
+}
+
+static void print_recorded(const fl_serving_oracle *o, const fl_serving_margin *m) {
+    if (o->best == m->recorded)
+        return;
+    printf("  without the margin   ");
+    print_choice(o, &o->point[m->recorded]);
+    puts(", for the recorded requests alone");
+}
+
+static void print_text(const fl_serving_oracle *o, const fl_serving_margin *m, double risk) {
     const fl_serving_point *all = at_default(o);
     const char *name = o->scenes.item[0]->w->name;
     char clocks[512];
     if (o->best == o->count) {
-        printf("%s: no clock meets the targets, with up to %u server%s\n", name, all->servers,
-               all->servers == 1 ? "" : "s");
+        printf("%s: no clock meets the targets", name);
+        if (m->recorded < o->count)
+            printf(" at a risk of %g %%", 100 * risk);
+        printf(", with up to %u server%s\n", all->servers, all->servers == 1 ? "" : "s");
         print_point("at the default", all);
     } else {
         const fl_serving_point *best = &o->point[o->best];
         const fl_advise_commands c = commands_of(o, best);
         const bool stay = stays(best, all);
-        char from[64], to[64];
-        printf("%s: %u server%s at %s instead of %u at %s\n", name, best->servers, best->servers == 1 ? "" : "s",
-               fl_serving_oracle_clocks(o, best, to, sizeof to), all->servers,
-               fl_serving_oracle_clocks(o, all, from, sizeof from));
-        printf("  energy saved         %.1f %%; %.4g J per token instead of %.4g\n",
-               percent_below(best->row.score.energy_j, all->row.score.energy_j), best->row.energy_per_token_j,
+        const double saved = best->row.energy_saving_pct;
+        char from[64];
+        printf("%s: ", name);
+        print_choice(o, best);
+        printf(" instead of %u at %s\n", all->servers, fl_serving_oracle_clocks(o, all, from, sizeof from));
+        printf("  energy saved         %.1f %%, between %.1f and %.1f; %.4g J per token instead of %.4g\n", saved,
+               saved - m->saving_range, saved + m->saving_range, best->row.energy_per_token_j,
                all->row.energy_per_token_j);
+        print_margin(o, m);
         print_point("latencies", best);
         print_point("at the default", all);
         if (best->servers < all->servers)
@@ -78,20 +106,24 @@ static void print_text(const fl_serving_oracle *o) {
         if (!stay && c.note)
             printf("  note                 %s\n", c.note);
     }
+    print_recorded(o, m);
     printf("rests on               %s\n", fl_serving_scene_clocks(o->scenes.item[0]->serving, clocks, sizeof clocks));
     printf(
         "                       platform %s: its law of power; foldline list platforms %s says what of it is assumed\n",
         o->scenes.item[0]->platform.node.name, o->scenes.item[0]->asked);
 }
 
-static cJSON *to_json(const fl_serving_oracle *o, const fl_serving_oracle_options *asked) {
+static cJSON *to_json(const fl_serving_oracle *o, const fl_serving_margin *m, const fl_serving_oracle_options *asked) {
     cJSON *root = fl_serving_oracle_json(o, asked);
     cJSON_DeleteItemFromObject(root, "points");
     if (o->best < o->count) {
         const fl_serving_point *best = &o->point[o->best];
         const fl_advise_commands c = commands_of(o, best);
-        fl_json_add_real(root, "saving_pct",
-                         percent_below(best->row.score.energy_j, at_default(o)->row.score.energy_j));
+        fl_json_add_real(root, "saving_pct", best->row.energy_saving_pct);
+        fl_json_add_real(root, "saving_low_pct", best->row.energy_saving_pct - m->saving_range);
+        fl_json_add_real(root, "saving_high_pct", best->row.energy_saving_pct + m->saving_range);
+        cJSON_AddNumberToObject(root, "draws", (double)m->draws);
+        cJSON_AddNumberToObject(root, "draws_broken", (double)m->broken);
         const bool none = !*c.set || stays(best, at_default(o)); /* null: nothing is to be set, or nothing can */
         cJSON_AddItemToObject(root, "set", none ? cJSON_CreateNull() : cJSON_CreateString(c.set));
         cJSON_AddItemToObject(root, "undo", none ? cJSON_CreateNull() : cJSON_CreateString(c.undo));
@@ -103,7 +135,7 @@ static cJSON *to_json(const fl_serving_oracle *o, const fl_serving_oracle_option
     return root;
 }
 
-fl_status fl_advise_serving(const fl_serving_choice *c, fl_texts *files, const char *platform, bool json,
+fl_status fl_advise_serving(const fl_serving_choice *c, fl_texts *files, const char *platform, double risk, bool json,
                             const char *out, fl_diag *d) {
     fl_scene_options scene = {.platform = platform, .serving = *c};
     fl_promises promises = {0};
@@ -116,19 +148,24 @@ fl_status fl_advise_serving(const fl_serving_choice *c, fl_texts *files, const c
     if (!c->ttft && !c->tbt)
         return fl_refuse(d,
                          "no target, expected --ttft TIME, --tbt TIME or both: without one the slowest clock would do");
+    if (risk < FL_SERVING_RISK_LEAST)
+        return fl_refuse(d, "--risk %g, expected at least %g for a server", risk, FL_SERVING_RISK_LEAST);
     fl_serving_oracle r = {0};
     const fl_serving_oracle_options o = {.scene = &scene, .promises = &promises, .bound = INFINITY};
     s = fl_scene_check(&scene, &none, d);
     if (!s)
         s = fl_promises_targets(&scene.serving, &promises, d);
     if (!s) {
+        fl_serving_margin m;
         s = fl_serving_oracle_run(&o, &r, d);
-        cJSON *rows = cJSON_CreateArray(), *result = s ? NULL : to_json(&r, &o);
+        if (!s)
+            s = fl_serving_margin_choose(&o, risk, &r, &m, d);
+        cJSON *rows = cJSON_CreateArray(), *result = s ? NULL : to_json(&r, &m, &o);
         cJSON_AddItemToArray(rows, result);
         if (!s && json)
             fl_json_print(result, stdout);
         else if (!s)
-            print_text(&r);
+            print_text(&r, &m, risk);
         if (!s && out && !(s = fl_json_write_rows(out, rows, d)) && !json)
             printf("written: %s\n", out);
         cJSON_Delete(rows);

@@ -77,6 +77,24 @@ fl_status fl_serving_samples(const fl_serving_layers *t, const fl_serving *s, fl
 fl_status fl_serving_experts_fit(const fl_serving_layers *t, const fl_serving *s, fl_step_law *law,
                                  fl_serving_errors *seen, fl_diag *d);
 
+/* Open the scene of so many servers and append it to *scenes. With pools their numbers count. */
+fl_status fl_serving_open(const fl_scene_options *asked, uint32_t servers, fl_scenes *scenes, fl_diag *d);
+
+/* A choice with a margin: it holds also when other requests arrive, and when the law is wrong by its error. Each draw
+ * has the recorded requests in another order, by a bootstrap of blocks, and all times of the law multiplied by one
+ * factor. The factors are the quantiles of a lognormal. Its deviation follows from the error in time that the server's
+ * file states; where it states none, the factor is 1. */
+typedef struct fl_serving_margin {
+    size_t draws, broken; /* broken: draws in which the choice missed a target */
+    size_t recorded;      /* the best point for the recorded requests and the law as it is */
+    double saving_range;  /* two standard deviations of the saving, in percent of the energy */
+} fl_serving_margin;
+
+/* Set r->best to the cheapest point whose chance of breaking a target is at most `risk`, or to r->count. The chance is
+ * (broken + 1) / (draws + 1). There are as many draws as the risk needs, and 20 at least. */
+fl_status fl_serving_margin_choose(const fl_serving_oracle_options *o, double risk, fl_serving_oracle *r,
+                                   fl_serving_margin *m, fl_diag *d);
+
 /* Writes the clocks of a point for people, with the memory clock if the board has several. Returns buf. */
 char *fl_serving_oracle_clocks(const fl_serving_oracle *o, const fl_serving_point *p, char *buf, size_t size);
 
@@ -136,6 +154,9 @@ fl_serving_latency fl_serving_latency_of(const fl_requests *requests, const fl_s
 typedef struct fl_serving_factors {
     double all, decodes;
 } fl_serving_factors;
+
+/* Multiplies the times of the law. */
+void fl_serving_scale(fl_step_law *law, fl_serving_factors by);
 
 /* Scales the law so that the simulated latencies of the first `learn` requests come as near to the measured ones as
  * they can: least squares of the logarithms of TPOT p50, end to end p50 and mean TTFT, and of the factors. */

@@ -28,19 +28,23 @@ typedef struct work {
 
 static fl_scene *scene_of(const work *w, const fl_serving_point *p) { return w->out->scenes.item[p->servers - 1]; }
 
-static fl_status open_scenes(const fl_scene_options *asked, fl_scenes *scenes, fl_diag *d) {
+fl_status fl_serving_open(const fl_scene_options *asked, uint32_t servers, fl_scenes *scenes, fl_diag *d) {
     const fl_texts none = {0};
+    fl_scene_options one = *asked;
+    fl_scenes more = {0};
+    one.serving.servers = asked->serving.pools ? 0 : servers;
+    fl_status s = fl_scenes_open(&one, &none, &more, d);
+    if (!s)
+        s = fl_scenes_append(scenes, &more, d);
+    fl_scenes_free(&more);
+    return s;
+}
+
+static fl_status open_scenes(const fl_scene_options *asked, fl_scenes *scenes, fl_diag *d) {
     const int64_t most = asked->serving.servers ? asked->serving.servers : 1;
     fl_status s = FL_OK;
-    for (int64_t n = 1; !s && n <= most; n++) {
-        fl_scene_options one = *asked;
-        fl_scenes more = {0};
-        one.serving.servers = asked->serving.pools ? 0 : n;
-        s = fl_scenes_open(&one, &none, &more, d);
-        if (!s)
-            s = fl_scenes_append(scenes, &more, d);
-        fl_scenes_free(&more);
-    }
+    for (int64_t n = 1; !s && n <= most; n++)
+        s = fl_serving_open(asked, (uint32_t)n, scenes, d);
     return s;
 }
 

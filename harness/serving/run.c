@@ -194,7 +194,7 @@ static void scale_points(double *time_s, size_t count, double factor) {
         time_s[i] *= factor;
 }
 
-static void fl_serving_scale(fl_step_law *law, fl_serving_factors by) {
+void fl_serving_scale(fl_step_law *law, fl_serving_factors by) {
     double *const time[] = {&law->host_s,         &law->host_sequence_s, &law->token,       &law->sequence,
                             &law->weights_s,      &law->weights_clock,   &law->pair,        &law->chunk_key,
                             &law->expert_floor_s, &law->expert_s,        &law->expert_token};

@@ -18,10 +18,12 @@
 #include <stdio.h>
 
 /* Print advice on a server and its requests, which `files` names, as JSON or for people: how many servers, and which
- * clock. FL_BAD_INPUT: no platform, no target, or another workload among the files.
+ * clock. risk: highest chance that a target breaks for other arrivals and by the law's error, at least
+ * FL_SERVING_RISK_LEAST. FL_BAD_INPUT: no platform, no target, or another workload among the files.
  * out: also write it as a CSV of one row; NULL = do not. */
-fl_status fl_advise_serving(const fl_serving_choice *c, fl_texts *files, const char *platform, bool json,
+fl_status fl_advise_serving(const fl_serving_choice *c, fl_texts *files, const char *platform, double risk, bool json,
                             const char *out, fl_diag *d);
+#define FL_SERVING_RISK_LEAST 0.001
 
 /* The best static choice: of every number of servers up to the given one, at every clock, the choice of least energy
  * whose latencies meet the targets. Unused servers are switched off and draw nothing. */

@@ -45,8 +45,8 @@ static const fl_command_help help = {
     "one was measured: the top clock, about 70 % of it, then what two laws through the measured rows choose. Of one "
     "run under assumptions it is the least known clock.\n\n"
     "Of a server and its requests, the command tries every number of servers up to --servers and every "
-    "clock, and names the choice with the least energy that meets --ttft and --tbt. --bound and --risk have no effect "
-    "there."};
+    "clock, and names the choice with the least energy that meets --ttft and --tbt: for the recorded requests, and, "
+    "at --risk, for other arrivals and the error of the server's law. --bound has no effect there."};
 
 #define BOUND_STANDARD 0.05
 #define RISK_STANDARD 0.05
@@ -547,10 +547,10 @@ int fl_cmd_advise(int argc, char **argv) {
         s = fl_command_allow(option, FL_COUNT(option), false, "kinds board device interval workload sm-mhz common",
                              serves ? "on a server" : "on an experiment", &d);
     if (!s && serves) {
-        if (isfinite(o.bound) || o.risk != RISK_STANDARD)
-            s = fl_refuse(&d, "--bound and --risk have no effect on a server, expected --ttft or --tbt");
+        if (isfinite(o.bound))
+            s = fl_refuse(&d, "--bound has no effect on a server, expected --ttft or --tbt");
         if (!s)
-            s = fl_advise_serving(&o.serving, &files, o.files.platform, o.json, o.out, &d);
+            s = fl_advise_serving(&o.serving, &files, o.files.platform, o.risk, o.json, o.out, &d);
     } else if (!s && is_experiment(&files)) {
         s = advise_policy(files.item[0], &o, &d);
     } else if (!s) {
