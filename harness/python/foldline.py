@@ -204,8 +204,9 @@ def telemetry(*inputs, **options):
 
 
 def search(*inputs, **options):
-    """The best of an experiment's policies and parameters: a row for each group that was held out (held_out), the best
-    policy, what it saves where it was tuned and where it was scored (_pct), and the trials that it took."""
+    """The best of an experiment's policies and parameters: a row for each candidate, the best first, with what it saves
+    where it was tuned (_pct), and for the best five where it was scored. hold_out: a row for each group that was held
+    out (held_out), with the best policy and the trials that it took."""
     import pandas
 
     return pandas.DataFrame(json.loads(call("search", *inputs, json=True, **options))["rows"])

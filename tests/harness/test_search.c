@@ -37,6 +37,13 @@ static void close_setup(fl_setup *u, fl_setup_options *so, fl_trials *t) {
     fl_setup_options_free(so);
 }
 
+static fl_status score(fl_trials *t, const fl_setup *u, size_t spec, const bool *use, fl_search_sum *sum, fl_diag *d) {
+    fl_row_result mean;
+    const fl_status s = fl_search_score(t, &u->o, spec, use, &mean, d);
+    *sum = fl_search_sum_of(&mean);
+    return s;
+}
+
 /* What the whole grid says: the least mean among those that hold the bound everywhere. */
 static size_t grid(fl_trials *t, const fl_setup *u, const bool *use, double *best) {
     size_t winner = SIZE_MAX;
@@ -44,7 +51,7 @@ static size_t grid(fl_trials *t, const fl_setup *u, const bool *use, double *bes
     *best = HUGE_VAL;
     for (size_t i = 0; i < u->o.spec_count; i++) {
         fl_search_sum sum;
-        FL_CHECK(fl_search_score(t, &u->o, i, use, &sum, &d) == FL_OK, "%s", d.message);
+        FL_CHECK(score(t, u, i, use, &sum, &d) == FL_OK, "%s", d.message);
         if (!sum.violated && sum.ratio < *best) {
             *best = sum.ratio;
             winner = i;
@@ -69,7 +76,7 @@ static void test_finds(void) {
         FL_CHECK(u.o.spec_count == 10 && r.whole == 10 * 9 && r.trials < r.whole * 2 / 3 && r.rounds > 1,
                  "%zu of %zu trials in %zu rounds", r.trials, r.whole, r.rounds);
         fl_search_sum sum;
-        FL_CHECK(fl_search_score(t, &u.o, r.winner, NULL, &sum, &d) == FL_OK && !sum.violated && sum.runs == 9 &&
+        FL_CHECK(score(t, &u, r.winner, NULL, &sum, &d) == FL_OK && !sum.violated && sum.runs == 9 &&
                      sum.ratio <= best * 1.02,
                  "bound %g: %s with %.4f%s, the grid has %s with %.4f", bounds[k], u.spec[r.winner].label, sum.ratio,
                  sum.violated ? " (breaks it)" : "", u.spec[winner].label, best);
@@ -113,12 +120,11 @@ static void test_limited(void) {
     fl_search_sum sum;
     open_setup(&u, &so, &t, INFINITY);
     const bool none[] = {false, false, false}, core[] = {true, false, false};
-    FL_CHECK(fl_search_score(t, &u.o, 0, none, &sum, &d) == FL_BAD_INPUT && strstr(d.message, "score on"), "%s",
-             d.message);
+    FL_CHECK(score(t, &u, 0, none, &sum, &d) == FL_BAD_INPUT && strstr(d.message, "score on"), "%s", d.message);
     for (size_t i = 0; i < 4; i++)
         FL_CHECK(fl_texts_add(&u.spec[i].only, "mem*", &d) == FL_OK, "%s", d.message);
-    FL_CHECK(fl_search_score(t, &u.o, 0, core, &sum, &d) == FL_OK && !sum.runs && isnan(sum.ratio),
-             "for none of them: %g", sum.ratio);
+    FL_CHECK(score(t, &u, 0, core, &sum, &d) == FL_OK && !sum.runs && isnan(sum.ratio), "for none of them: %g",
+             sum.ratio);
     FL_CHECK(fl_search_run(t, &u.o, &(fl_search_options){.keep = 1, .seed = 1}, &r, &d) == FL_OK &&
                  r.whole == 6 * 9 + 4 * 3 && r.trials == r.whole,
              "keeping all runs %zu of %zu", r.trials, r.whole);
@@ -163,7 +169,7 @@ static void test_feasible(void) {
             fl_search_sum sum;
             const fl_search_options how = {.keep = keeps[k], .seed = seed};
             FL_CHECK(fl_search_run(t, &u.o, &how, &r, &d) == FL_OK, "%s", d.message);
-            FL_CHECK(fl_search_score(t, &u.o, r.winner, NULL, &sum, &d) == FL_OK && !sum.violated && !r.sum.violated &&
+            FL_CHECK(score(t, &u, r.winner, NULL, &sum, &d) == FL_OK && !sum.violated && !r.sum.violated &&
                          r.sum.runs == 9,
                      "seed %d, keep %g: %s breaks the bound in %zu of %zu, though %s holds it", (int)seed, keeps[k],
                      u.spec[r.winner].label, sum.violated, sum.runs, u.spec[winner].label);
@@ -190,7 +196,7 @@ static void test_promised(void) {
     const size_t winner = grid(t, &u, NULL, &best);
     FL_CHECK(winner != SIZE_MAX && winner != unbounded, "the bound changes nothing: the case is none");
     FL_CHECK(fl_search_run(t, &u.o, &(fl_search_options){.keep = 0.5, .seed = 3}, &r, &d) == FL_OK &&
-                 fl_search_score(t, &u.o, r.winner, NULL, &sum, &d) == FL_OK && !sum.violated,
+                 score(t, &u, r.winner, NULL, &sum, &d) == FL_OK && !sum.violated,
              "%s breaks a bound in %zu of %zu", u.spec[r.winner].label, sum.violated, sum.runs);
     close_setup(&u, &so, t);
 }
@@ -207,7 +213,7 @@ static void test_none_holds(void) {
     size_t least = SIZE_MAX, most = 0;
     for (size_t i = 0; i < u.o.spec_count; i++) {
         fl_search_sum sum;
-        FL_CHECK(fl_search_score(t, &u.o, i, NULL, &sum, &d) == FL_OK && sum.violated, "%zu holds it: no case", i);
+        FL_CHECK(score(t, &u, i, NULL, &sum, &d) == FL_OK && sum.violated, "%zu holds it: no case", i);
         least = sum.violated < least ? sum.violated : least;
         most = sum.violated > most ? sum.violated : most;
     }

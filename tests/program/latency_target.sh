@@ -15,7 +15,7 @@ EOT
 # ---- by search ----
 succeed "a search under a target" '^fixed:sm_mhz=[0-9]+ .* 3 of 3$' "$f" search "$dir/target.json"
 cp "$dir/out" "$dir/found"
-found=$(awk '/^fixed/ { print $1 }' "$dir/found")
+found=$(awk '/^policy / { getline; print $1; exit }' "$dir/found")
 check "says its bound" grep -q 'latency_p99_s<0.17, objective energy' "$dir/found"
 check "is checked against the grid on a drawn part" \
   grep -qE 'all 81 candidates on 3 of 3 pairs .* seed 1804: the winner is the best of [0-9]+ that hold' "$dir/found"

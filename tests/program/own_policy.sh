@@ -18,8 +18,11 @@ cat >mine.json <<'EOT'
  "traces": ["demo.csv"], "bounds": ["5%", "peak_power_w<1000"],
  "policies": ["nvboost", {"policy": "./mine.so", "set": {"low_pct": {"each": [40, 60, 80]}, "high_pct": {"each": [85, 95]}}}]}
 EOT
-succeed "it is searched" '^\./mine[^ ]+ .* 1 of 1$' "$f" search mine.json
-found=$(awk '/^best / { getline; print $1; exit }' out)
+succeed "it is searched" '^\./mine[^ ]+ .* held$' "$f" search mine.json -o tried.csv
+found=$(awk '/^policy / { getline; print $1; exit }' out)
+shown=$(grep -cE '^(\./mine|nvboost).* (held|broken)$' out)
+check "with the runners-up: $shown" [ "$shown" = 5 ]
+check "and all that were tried in the file" [ "$(wc -l <tried.csv)" = 8 ]
 check "and checked" grep -q 'check: all 7 candidates on 1 of 1 pairs' out
 succeed "compared" 'every run holds all bounds|^violated:' "$f" compare mine.json -o mine.csv
 # by column name, the best of those that hold the bounds

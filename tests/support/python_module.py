@@ -70,6 +70,7 @@ with open("e.json", "w") as f:
                "policies": [{"policy": "assure", "set": {"theta": {"each": [0.95, 0.9, 0.85, 0.8]}}}]}, f)
 found = foldline.search("e.json", hold_out="workload")
 check("search", len(found) == 2 and found["policy"].str.startswith("assure:theta=").all())
+check("search: all that was tried", list(foldline.search("e.json")["rank"]) == [1, 2, 3, 4])
 check("search: its numbers", (found["tuned_saving_pct"] > 0).all() and found["scored_saving_pct"].dtype == float)
 
 # ---- frames where files go in, and nothing of them stays ----

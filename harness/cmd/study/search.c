@@ -17,6 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SHOWN 5 /* candidates in the table of a search */
+
 static const fl_command_help help = {
     "search", "EXPERIMENT.json|FILE [--tune PATTERN --score PATTERN | --hold-out workload|platform]",
     "Finds the best of an experiment's policies and parameter values by successive halving, and scores it on "
@@ -27,10 +29,13 @@ static const fl_command_help help = {
     "candidate by its objective divided by the default's. A candidate that breaks a --bound never ranks above one "
     "that holds all bounds; the winner holds them on everything it was tuned on, unless no candidate does. --tune "
     "and --score take shell patterns of workload names. --hold-out leaves out each workload (or platform) in turn, "
-    "tunes on the rest and scores on the one left out. Slowdown and violations are those of the scored workloads. "
-    "The output says how many trials the search saved over the whole grid. The winner is checked: all candidates "
-    "run on " FL_AS_TEXT(FL_SEARCH_CHECK_PAIRS) " pairs of workload and seed of those tuned on, drawn with "
-                                                "seed " FL_AS_TEXT(FL_SEARCH_CHECK_SEED) "."};
+    "tunes on the rest and scores on the one left out. The table shows the " FL_AS_TEXT(
+        SHOWN) " best candidates, all "
+               "on the scored workloads; of a search with --hold-out the winner of each. -o FILE has a row for each "
+               "candidate. The "
+               "winner is checked: all candidates "
+               "run on " FL_AS_TEXT(FL_SEARCH_CHECK_PAIRS) " pairs of workload and seed of those tuned on, drawn with "
+                                                           "seed " FL_AS_TEXT(FL_SEARCH_CHECK_SEED) "."};
 
 typedef struct fold { /* what is tuned on, and scored on */
     const char *name;
@@ -39,7 +44,9 @@ typedef struct fold { /* what is tuned on, and scored on */
 
 typedef struct found { /* in one fold */
     fl_search_result result;
-    fl_search_sum score;
+    fl_search_rank *rank;       /* of all candidates, the best first */
+    fl_row_result score[SHOWN]; /* of the first `scored` of them */
+    size_t scored;
     fl_search_check check;
 } found;
 
@@ -82,39 +89,40 @@ static double saving_pct(double ratio) { return 100 * (1 - ratio); }
 
 static bool is_bounded(const fl_setup *u) { return isfinite(u->o.bound) || u->promises.count; }
 
-static fl_grid heads(const fl_setup *u, bool held_out, bool wide) {
-    const char *title = fl_objective_title[u->o.objective];
+/* One row for each candidate that is shown: the best of the search, or the winner of each fold. */
+static void print_table(const fl_setup *u, const fold *f, const found *x, size_t count, bool apart, bool wide) {
+    const size_t each = x->scored;
+    fl_row_result *row = fl_must(calloc(count * each + 1, sizeof *row));
+    for (size_t i = 0; i < count * each; i++)
+        row[i] = x[i / each].score[i % each];
+    fl_row_table t = {.row = row,
+                      .count = count * each,
+                      .objective = u->o.objective,
+                      .wide = wide,
+                      .bounded = is_bounded(u),
+                      .several = row->rows > 1 && row->workloads != 1,
+                      .one = row->workloads == 1};
     fl_grid g = {0};
-    if (held_out)
-        fl_grid_column(&g, "held out", "what the search did not see");
-    fl_grid_column(&g, "best", "the policy that was found");
-    fl_grid_column(&g, "saved % tuned", "mean of the %s savings where it was tuned", title);
-    fl_grid_column(&g, "saved %", "mean of the %s savings where it is scored", title);
-    fl_grid_column(&g, "slowdown %", "mean of the slowdowns there");
-    if (is_bounded(u))
-        fl_grid_column(&g, "bound", "in how many scored runs all bounds hold");
-    if (wide) {
-        fl_grid_column(&g, "trials", "runs that the search made, of the whole grid's");
-        fl_grid_column(&g, "trials saved %", "the share that it left out");
-    }
-    return g;
-}
-
-static void add_row(const fl_setup *u, const fold *f, const fl_search_result *r, const fl_search_sum *score, bool wide,
-                    fl_grid *g) {
-    const bool any = score->runs > 0; /* else the policy is for none of these workloads */
     if (f->name)
-        fl_grid_add(g, "%s", f->name);
-    fl_grid_add(g, "%s", u->spec[r->winner].label);
-    fl_grid_number(g, saving_pct(r->sum.ratio), 2, r->sum.violated ? " (breaks the bound)" : "");
-    fl_grid_number(g, any ? saving_pct(score->ratio) : (double)NAN, 2, "");
-    fl_grid_number(g, any ? 100 * score->slowdown : (double)NAN, 2, "");
-    if (is_bounded(u) && any)
-        fl_grid_add(g, "%zu of %zu", score->runs - score->violated, score->runs);
-    else if (is_bounded(u))
-        fl_grid_add(g, "n/a");
-    if (wide)
-        fl_grid_add(g, "%zu of %zu\t%.1f", r->trials, r->whole, 100 * (1 - (double)r->trials / (double)r->whole));
+        fl_grid_column(&g, "held out", "what the search did not see");
+    fl_grid_column(&g, "policy",
+                   f->name ? "the best policy without it"
+                           : "the best candidates; the search ran lower ones on fewer workloads");
+    fl_row_table_heads(&t, &g);
+    if (apart)
+        fl_grid_column(&g, "tuned %", "mean of the %s savings where it was tuned", fl_objective_title[t.objective]);
+    for (size_t i = 0; i < t.count; i++) {
+        const fl_search_sum *tuned = &x[i / each].rank[i % each].sum;
+        if (f->name)
+            fl_grid_add(&g, "%s", f[i].name);
+        fl_grid_add(&g, "%s", row[i].policy);
+        fl_row_table_cells(&t, &g, &row[i]);
+        if (apart)
+            fl_grid_number(&g, saving_pct(tuned->ratio), 2, tuned->violated ? " (breaks the bound)" : "");
+    }
+    fl_row_table_marks(&t, &g);
+    fl_grid_print(&g, f->name ? 2 : 1, stdout);
+    free(row);
 }
 
 static void print_check(const fl_setup *u, const fold *f, const fl_search_result *r, const fl_search_check *c) {
@@ -173,12 +181,19 @@ static cJSON *check_json(const fl_setup *u, const fl_search_check *c, size_t win
     return o;
 }
 
-static cJSON *found_json(const fl_setup *u, const fold *f, const found *x) {
+/* A candidate; what is of the search as a whole stands with its winner. */
+static cJSON *found_json(const fl_setup *u, const fold *f, const found *x, size_t rank) {
     cJSON *o = cJSON_CreateObject();
     cJSON_AddItemToObject(o, "held_out", f->name ? cJSON_CreateString(f->name) : cJSON_CreateNull());
-    cJSON_AddStringToObject(o, "policy", u->spec[x->result.winner].label);
-    add_sum(o, "tuned", &x->result.sum);
-    add_sum(o, "scored", &x->score);
+    cJSON_AddStringToObject(o, "policy", u->spec[x->rank[rank].spec].label);
+    cJSON_AddNumberToObject(o, "rank", (double)rank + 1);
+    add_sum(o, "tuned", &x->rank[rank].sum);
+    if (rank < x->scored) {
+        const fl_search_sum sum = fl_search_sum_of(&x->score[rank]);
+        add_sum(o, "scored", &sum);
+    }
+    if (rank)
+        return o;
     cJSON_AddNumberToObject(o, "trials", (double)x->result.trials);
     cJSON_AddNumberToObject(o, "grid_trials", (double)x->result.whole);
     cJSON_AddItemToObject(o, "check", check_json(u, &x->check, x->result.winner));
@@ -186,17 +201,14 @@ static cJSON *found_json(const fl_setup *u, const fold *f, const found *x) {
 }
 
 /* One search: tuned, scored, checked. */
-static fl_status search_one(const fl_setup *u, fl_trials *t, const fold *f, double keep, bool wide, found *x,
-                            fl_grid *g, fl_diag *d) {
-    const fl_search_options how = {.keep = keep, .seed = u->o.seed, .use = f->tune};
+static fl_status search_one(const fl_setup *u, fl_trials *t, const fold *f, double keep, found *x, fl_diag *d) {
+    x->rank = fl_must(calloc(u->o.spec_count + 1, sizeof *x->rank));
+    const fl_search_options how = {.keep = keep, .seed = u->o.seed, .use = f->tune, .rank = x->rank};
+    const size_t shown = f->name ? 1 : u->o.spec_count < SHOWN ? u->o.spec_count : SHOWN;
     fl_status s = fl_search_run(t, &u->o, &how, &x->result, d);
-    if (!s)
-        s = fl_search_score(t, &u->o, x->result.winner, f->score, &x->score, d);
-    if (!s)
-        s = fl_search_check_run(t, &u->o, f->tune, x->result.winner, &x->check, d);
-    if (!s)
-        add_row(u, f, &x->result, &x->score, wide, g);
-    return s;
+    for (; !s && x->scored < shown; x->scored += !s)
+        s = fl_search_score(t, &u->o, x->rank[x->scored].spec, f->score, &x->score[x->scored], d);
+    return s ? s : fl_search_check_run(t, &u->o, f->tune, x->result.winner, &x->check, d);
 }
 
 static cJSON *to_json(const fl_setup *u, const fold *f, const found *x, size_t count) {
@@ -206,8 +218,28 @@ static cJSON *to_json(const fl_setup *u, const fold *f, const found *x, size_t c
     fl_json_add_real(root, "bound", u->o.bound);
     cJSON_AddItemToObject(root, "bounds", fl_promises_json(&u->promises));
     for (size_t i = 0; i < count; i++)
-        cJSON_AddItemToArray(rows, found_json(u, &f[i], &x[i]));
+        for (size_t k = 0; k < (f->name ? 1 : u->o.spec_count); k++)
+            cJSON_AddItemToArray(rows, found_json(u, &f[i], &x[i], k));
     return root;
+}
+
+static void print_found(const fl_setup *u, const fold *f, const found *x, size_t count, bool apart, bool wide) {
+    size_t trials = 0, whole = 0;
+    for (size_t i = 0; i < count; i++) {
+        trials += x[i].result.trials;
+        whole += x[i].result.whole;
+    }
+    if (u->o.spec_count == 1)
+        fl_terminal_say(stderr, "note: there is one candidate; for more, repeat --policy, or write {\"each\": [...]} "
+                                "as a value in the experiment");
+    printf("successive halving over %zu candidate%s, in %zu trials of %zu", u->o.spec_count,
+           u->o.spec_count == 1 ? "" : "s", trials, whole);
+    fl_promises_put(&u->promises, u->o.bound, u->o.objective, stdout);
+    printf("%s\n\n", f->name ? ", scored on what was held out" : "");
+    print_table(u, f, x, count, apart, wide);
+    putchar('\n');
+    for (size_t i = 0; i < count; i++)
+        print_check(u, &f[i], &x[i].result, &x[i].check);
 }
 
 int fl_cmd_search(int argc, char **argv) {
@@ -222,7 +254,7 @@ int fl_cmd_search(int argc, char **argv) {
         {"hold-out", "workload|platform", FL_OPTION_CHOICE, &hold_out, 0, 0, "each in turn is scored on, not tuned on",
          FL_MOST_USED},
         {"keep", "X", FL_OPTION_REAL, &keep, 0, 1, "share of the candidates that each round keeps (0.5)"},
-        {"o", "FILE", FL_OPTION_OUTPUT, &out, 0, 0, "writes the rows of the table as CSV", FL_FOR_OUTPUT},
+        {"o", "FILE", FL_OPTION_OUTPUT, &out, 0, 0, "writes a row for each candidate as CSV", FL_FOR_OUTPUT},
         FL_WIDE_OPTION(&wide),
         FL_JSON_OPTION(&json),
     };
@@ -234,7 +266,6 @@ int fl_cmd_search(int argc, char **argv) {
     fl_trials *t = NULL;
     fold *folds = NULL;
     size_t count = 0;
-    fl_grid g = {0};
     fl_status s = hold_out && (tune || score)
                       ? fl_refuse(&d, "--hold-out beside --%s, expected either", tune ? "tune" : "score")
                       : FL_OK;
@@ -249,35 +280,22 @@ int fl_cmd_search(int argc, char **argv) {
     if (!s)
         s = fl_trials_open(&t, &u.o, &d);
     found *all = fl_must(calloc(count + 1, sizeof *all));
-    if (!s)
-        g = heads(&u, hold_out, wide);
     for (size_t i = 0; !s && i < count; i++)
-        s = search_one(&u, t, &folds[i], keep, wide, &all[i], &g, &d);
+        s = search_one(&u, t, &folds[i], keep, &all[i], &d);
     cJSON *result = s ? NULL : to_json(&u, folds, all, count);
-    if (!s && json) {
+    if (!s && json)
         fl_json_print(result, stdout);
-    } else if (!s) {
-        if (u.o.spec_count == 1)
-            fl_terminal_say(stderr,
-                            "note: there is one candidate; for more, repeat --policy, or write {\"each\": [...]} "
-                            "as a value in the experiment");
-        printf("successive halving over %zu candidate%s", u.o.spec_count, u.o.spec_count == 1 ? "" : "s");
-        fl_promises_put(&u.promises, u.o.bound, u.o.objective, stdout);
-        printf("%s\n\n", hold_out ? ", scored on what was held out" : "");
-        fl_grid_print(&g, hold_out ? 2 : 1, stdout);
-        putchar('\n');
-        for (size_t i = 0; i < count; i++)
-            print_check(&u, &folds[i], &all[i].result, &all[i].check);
-    }
+    else if (!s)
+        print_found(&u, folds, all, count, hold_out || score, wide);
     if (!s && out && !(s = fl_json_write_rows(out, cJSON_GetObjectItem(result, "rows"), &d)) && !json)
         printf("written: %s\n", out);
     if (s)
         status = fl_command_fail("search", &d);
     cJSON_Delete(result);
-    fl_grid_free(&g);
     for (size_t i = 0; i < count; i++) {
         free(folds[i].tune);
         free(folds[i].score);
+        free(all[i].rank);
     }
     free(folds);
     free(all);

@@ -125,9 +125,12 @@ typedef struct fl_search_sum { /* one candidate over some pairs */
     size_t runs, violated;     /* violated: runs that broke a bound */
 } fl_search_sum;
 
-/* Score one spec on the chosen scenes under all seeds. FL_BAD_INPUT: no scene is chosen. */
+/* Run one spec on the chosen scenes under all seeds, and make the mean of its rows; mean->rows is 0 where the spec is
+ * for none of them. FL_BAD_INPUT: no scene is chosen. */
 fl_status fl_search_score(fl_trials *t, const fl_comparison_options *o, size_t spec, const bool *use,
-                          fl_search_sum *out, fl_diag *d);
+                          fl_row_result *mean, fl_diag *d);
+/* Return what such a mean says of its candidate. */
+fl_search_sum fl_search_sum_of(const fl_row_result *mean);
 
 /* Finding parameters without running the whole grid: successive halving over workloads and seeds. Candidates are the
  * policies of an experiment, the values of their parameters among them.
@@ -142,10 +145,16 @@ fl_status fl_search_score(fl_trials *t, const fl_comparison_options *o, size_t s
  * it holds all bounds on all of them, unless no candidate does. Then the winner breaks them on the least share of its
  * pairs. */
 
+typedef struct fl_search_rank {
+    size_t spec;
+    fl_search_sum sum; /* over the pairs that this candidate ran on */
+} fl_search_rank;
+
 typedef struct fl_search_options {
-    double keep;     /* share of the candidates that stay in the next round, 0..1 */
-    uint64_t seed;   /* seed of the order of the pairs */
-    const bool *use; /* by scene: whether the search tunes on it; NULL = all */
+    double keep;          /* share of the candidates that stay in the next round, 0..1 */
+    uint64_t seed;        /* seed of the order of the pairs */
+    const bool *use;      /* by scene: whether the search tunes on it; NULL = all */
+    fl_search_rank *rank; /* receives every candidate, the best first; NULL = not asked for */
 } fl_search_options;
 
 typedef struct fl_search_result {

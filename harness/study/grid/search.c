@@ -17,6 +17,7 @@ typedef struct fl_pair_job {
     size_t spec, pair, of;  /* pair: scene x seeds + seed; of: the caller's */
     double ratio, slowdown; /* what came out: objective over the default's; a share */
     bool runs, violated;    /* runs: the spec is for this workload */
+    fl_row_result *row;     /* receives the row; NULL = not asked for */
 } fl_pair_job;
 
 typedef fl_search_sum fl_pair_sum; /* sums in the place of means */
@@ -50,7 +51,10 @@ static fl_status run_one(void *user, size_t i, fl_diag *d) {
         job->slowdown = row.score.slowdown;
         job->violated = row.violated > 0;
     }
-    fl_row_free(&row);
+    if (job->row)
+        *job->row = row;
+    else
+        fl_row_free(&row);
     return FL_OK;
 }
 
@@ -86,22 +90,39 @@ static size_t fl_pairs_of(const fl_comparison_options *o, const bool *use, size_
     return n;
 }
 
+fl_search_sum fl_search_sum_of(const fl_row_result *mean) {
+    return (fl_search_sum){.ratio = 1 - mean->objective_saving_pct / 100,
+                           .slowdown = mean->score.slowdown,
+                           .runs = mean->rows,
+                           .violated = (size_t)mean->violated};
+}
+
 fl_status fl_search_score(fl_trials *t, const fl_comparison_options *o, size_t spec, const bool *use,
-                          fl_search_sum *out, fl_diag *d) {
+                          fl_row_result *mean, fl_diag *d) {
     const size_t most = o->scenes->count * o->seeds + 1;
-    size_t *pair = fl_must(calloc(most, sizeof *pair));
+    size_t *pair = fl_must(calloc(most, sizeof *pair)), runs = 0;
     fl_pair_job *job = fl_must(calloc(most, sizeof *job));
-    *out = (fl_search_sum){0};
+    fl_row_result *row = fl_must(calloc(most, sizeof *row));
+    const fl_row_result **member = fl_must(calloc(most, sizeof *member));
+    double *room = fl_must(calloc(most, sizeof *room));
     const size_t count = fl_pairs_of(o, use, pair);
     for (size_t i = 0; i < count; i++)
-        job[i] = (fl_pair_job){.spec = spec, .pair = pair[i]};
+        job[i] = (fl_pair_job){.spec = spec, .pair = pair[i], .row = &row[i]};
     const fl_status s =
         count ? fl_pairs_run(t, o, job, count, d) : fl_refuse(d, "nothing to score on, expected at least one workload");
     for (size_t i = 0; !s && i < count; i++)
-        fl_pair_sum_add(out, &job[i]);
-    *out = fl_pair_sum_mean(out);
+        if (row[i].policy)
+            member[runs++] = &row[i];
+    *mean = (fl_row_result){.workload = "mean", .policy = o->spec[spec].label, .seed = o->seed};
+    if (!s)
+        fl_row_mean(member, runs, room, mean);
+    for (size_t i = 0; i < count; i++)
+        fl_row_free(&row[i]);
     free(pair);
     free(job);
+    free(row);
+    free(member);
+    free(room);
     return s;
 }
 
@@ -152,8 +173,11 @@ fl_status fl_search_check_run(fl_trials *t, const fl_comparison_options *o, cons
         fl_pair_sum_add(&sum[job[i].spec], &job[i]);
     if (!s)
         compare(sum, specs, winner, out);
-    if (!s && out->best_spec != SIZE_MAX && out->best_spec != winner)
-        s = fl_search_score(t, o, out->best_spec, use, &out->everywhere, d);
+    if (!s && out->best_spec != SIZE_MAX && out->best_spec != winner) {
+        fl_row_result mean;
+        s = fl_search_score(t, o, out->best_spec, use, &mean, d);
+        out->everywhere = fl_search_sum_of(&mean);
+    }
     free(pair);
     free(job);
     free(sum);
@@ -289,6 +313,8 @@ fl_status fl_search_run(fl_trials *t, const fl_comparison_options *o, const fl_s
         out->winner = w.c[0].spec;
         out->sum = fl_pair_sum_mean(&w.c[0].sum);
     }
+    for (size_t i = 0; !s && how->rank && i < w.count; i++)
+        how->rank[i] = (fl_search_rank){w.c[i].spec, fl_pair_sum_mean(&w.c[i].sum)};
     free(pair);
     free(scenes);
     free(w.c);

@@ -389,7 +389,7 @@ void fl_row_mean(const fl_row_result *const *row, size_t count, double *room, fl
         mean->partial[k / 64] |= known && known < count ? UINT64_C(1) << k % 64 : 0;
     }
     mean->violated = 0;
-    mean->objective_unit = row[0]->objective_unit;
+    mean->objective_unit = count ? row[0]->objective_unit : NULL;
     for (size_t i = 0; i < count; i++) {
         mean->violated += row[i]->violated;
         switches += row[i]->score.switches;
@@ -398,6 +398,6 @@ void fl_row_mean(const fl_row_result *const *row, size_t count, double *room, fl
         mean->regret_clairvoyant_rows += row[i]->regret_clairvoyant_rows;
         mean->workloads += row[i]->seed == mean->seed;
     }
-    mean->score.switches = (switches + count / 2) / count;
+    mean->score.switches = count ? (switches + count / 2) / count : 0;
     clock_range(row, count, mean);
 }

@@ -133,7 +133,7 @@ void fl_row_table_cells(fl_row_table *t, fl_grid *g, const fl_row_result *r) {
             if (r->rows > 1)
                 fl_grid_add(g, "%.0f of %llu", (double)r->rows - r->violated, (unsigned long long)r->rows);
             else
-                fl_grid_add(g, "%s", r->violated > 0 ? "broken" : "held");
+                fl_grid_add(g, "%s", !r->rows ? "n/a" : r->violated > 0 ? "broken" : "held");
             continue;
         }
         const bool partial = fl_row_partial(r, c->name);

@@ -211,8 +211,8 @@ void fl_row_table_marks(const fl_row_table *t, fl_grid *g);
 #define FL_WIDE_OPTION(into)                                                                                           \
     { "wide", NULL, FL_OPTION_FLAG, into, 0, 0, "shows every column of the table", FL_FOR_OUTPUT }
 
-/* Set every number of *mean to the mean over count > 0 rows, without undefined cells. `violated` counts instead;
- * `workloads` is the number of rows with mean->seed. room: space for count doubles. */
+/* Set every number of *mean to the mean over the rows, without undefined cells; NAN of no rows. `violated` counts
+ * instead; `workloads` is the number of rows with mean->seed. room: space for count doubles. */
 void fl_row_mean(const fl_row_result *const *row, size_t count, double *room, fl_row_result *mean);
 
 /* Promises: the bounds that a result has to hold, a largest slowdown and limits on any other column of a row.
