@@ -110,6 +110,17 @@ static fl_status check_range(const place *at, double value) {
                  fl_real_text(at->row->min, low), fl_real_text(at->row->max, high));
 }
 
+/* A range or a list of values, as people write them, gets the form that is taken. */
+static fl_status not_a(const place *at, const char *what, const char *text) {
+    const char after = text[strspn(text, "0123456789.")];
+    const bool several = strstr(text, "..") || (after && strchr("/|;:-[", after));
+    return several
+               ? wrong(at, "'%s' is not %s; %s%s=A/B/C", text, what,
+                       is_table(at->row) ? "a list is " : "compare, grid and search try each value of --policy NAME:",
+                       at->row->name)
+               : wrong(at, "'%s' is not %s", text, what);
+}
+
 static fl_status parse_real(const place *at, const char *text, double *value) {
     switch (fl_real_parse(text, value)) {
     case FL_NUMBER_OK:
@@ -117,10 +128,7 @@ static fl_status parse_real(const place *at, const char *text, double *value) {
     case FL_NUMBER_RANGE:
         return wrong(at, "'%s' is too large", text);
     default:
-        return wrong(at, "'%s' is not a number%s", text,
-                     strpbrk(text, "/|;") || strstr(text, "..")
-                         ? ", expected a single one (for several, repeat the policy)"
-                         : "");
+        return not_a(at, "a number", text);
     }
 }
 
@@ -132,7 +140,7 @@ static fl_status parse_int(const place *at, const char *text, int64_t *value) {
     case FL_NUMBER_RANGE:
         return wrong(at, "'%s' is too large", text);
     default:
-        return wrong(at, "'%s' is not a whole number", text);
+        return not_a(at, "a whole number", text);
     }
     if ((double)*value >= at->row->min && (double)*value <= at->row->max)
         return FL_OK;

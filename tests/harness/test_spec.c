@@ -141,11 +141,12 @@ static void test_experiment(void) {
     fl_experiment e;
     fl_spec *spec = NULL;
     size_t count = 0;
+    const fl_texts none = {0};
     fl_texts texts = {0}; /* as on the command line, without labels */
     fl_diag d = {0};
     fl_temp_text(ODD, table); /* beside the experiment */
     FL_CHECK(!fl_experiment_open(fl_temp_text("e.json", text), &e, &d) &&
-                 !fl_experiment_specs(&e, &spec, &count, &texts, &d),
+                 !fl_experiment_specs(&e, &none, &spec, &count, &texts, &d),
              "%s", d.message);
     FL_CHECK(count == sizeof rows / sizeof *rows, "%zu policies", count);
     for (size_t i = 0; i < count && i < sizeof rows / sizeof *rows; i++)
@@ -163,7 +164,57 @@ static void test_experiment(void) {
     fl_experiment_free(&e);
 }
 
+/* --policy: A/B of a parameter that takes one value are two policies, of a list they are its values. */
+static void test_given(void) {
+    static const char *const given[] = {"nvboost", "assure:theta=0.8/0.9,probe_mhz=855/1050,window=2/4",
+                                        "A=assure:theta=0.8/0.9,window=4"};
+    static const struct {
+        const char *label, *settings;
+    } rows[] = {
+        {"nvboost", ""},
+        {"assure:theta=0.8,probe_mhz=855/1050,window=2", "theta=0.8 probe_mhz=855/1050 window=2"},
+        {"assure:theta=0.8,probe_mhz=855/1050,window=4", "theta=0.8 probe_mhz=855/1050 window=4"},
+        {"assure:theta=0.9,probe_mhz=855/1050,window=2", "theta=0.9 probe_mhz=855/1050 window=2"},
+        {"assure:theta=0.9,probe_mhz=855/1050,window=4", "theta=0.9 probe_mhz=855/1050 window=4"},
+        {"A:theta=0.8", "theta=0.8 window=4"},
+        {"A:theta=0.9", "theta=0.9 window=4"},
+    };
+    static const struct {
+        const char *text, *why;
+    } wrong[] = {{"assure:theta=0.8/0.9,window", "'window', expected parameter=value"},
+                 {"a b=assure:theta=0.8/0.9", "expected a name of letters"},
+                 {"asure:theta=0.8/0.9", "did you mean 'assure'"}};
+    fl_experiment e = {0};
+    fl_spec *spec = NULL;
+    size_t count = 0;
+    fl_texts own = {0}, texts = {0};
+    fl_diag d = {0};
+    for (size_t i = 0; i < FL_COUNT(given); i++)
+        FL_CHECK(!fl_texts_add(&own, given[i], &d), "%s", d.message);
+    FL_CHECK(!fl_experiment_specs(&e, &own, &spec, &count, &texts, &d) && count == FL_COUNT(rows) &&
+                 texts.count == count,
+             "%zu policies: %s", count, d.message);
+    for (size_t i = 0; i < count && i < FL_COUNT(rows); i++)
+        FL_CHECK(!strcmp(spec[i].label, rows[i].label) && !strcmp(settings_of(&spec[i]), rows[i].settings), "%s: %s",
+                 spec[i].label, settings_of(&spec[i]));
+    for (size_t i = 0; i < count; i++)
+        fl_spec_free(&spec[i]);
+    free(spec);
+    for (size_t i = 0; i < FL_COUNT(wrong); i++) {
+        const char *item[] = {wrong[i].text};
+        const fl_texts one = {.item = item, .count = 1};
+        FL_CHECK(fl_experiment_specs(&e, &one, &spec, &count, &texts, &d) == FL_BAD_INPUT && !count &&
+                     strstr(d.message, wrong[i].why),
+                 "%s: %s", wrong[i].text, d.message);
+        free(spec);
+    }
+    fl_texts_free(&own);
+    fl_texts_free(&texts);
+    fl_experiment_free(&e);
+}
+
 static void test_clean_up(void) { fl_temp_remove(); }
 
 FL_SUITE("spec", {"the text form", test_text_form}, {"any number of settings", test_many_settings},
-         {"values", test_values}, {"an experiment", test_experiment}, {"clean up", test_clean_up})
+         {"values", test_values}, {"an experiment", test_experiment}, {"the command line", test_given},
+         {"clean up", test_clean_up})

@@ -39,7 +39,7 @@ show $mix --wide => show has no option '--wide'; compare, search, plan have it \
 grid $mix --policy assure --resume => starts again with the same -o
 compare $mix --platform h200 --policy default => nvboost is the driver
 compare $mix --platform h200 --policy all => repeat --policy
-search $mix --policy assure --set theta=0.8:0.9 => several values are several policies
+search $mix --policy assure --set theta=0.8:0.9 => with A/B for two values: --policy NAME:P=A/B
 advise RESULT => is a result, .*foldline show
 verify RESULT => is a result, .*run --log FILE
 list platform h100 => 'platforms'
@@ -48,6 +48,10 @@ fit chip x.csv => 'device'
 fit power_limit x.csv => 'power-limit'
 help formats => 'import'
 compare $mix --server 2 => did you mean '--servers'
+compare $mix --platform h200 --policy assure:theta=0.8:0.9 => '0.8:0.9' is not a number; compare, grid and search try each value of --policy NAME:theta=A/B/C
+search $mix --platform h200 --policy assure:theta=0.8..0.9 => '0.8\.\.0.9' is not a number; .*NAME:theta=A/B/C
+run $mix --platform h200 --policy assure:theta=0.8/0.9 => '0.8/0.9' is not a number; compare, grid and search try .*NAME:theta=A/B/C
+search $mix --platform h200 --policy assure:theta=0.8,0.85 => several values of one are parameter=A/B
 compare $mix --policies assure => did you mean '--policy'
 compare $mix --output x.csv => did you mean '-o'
 compare $mix --csv x.csv => did you mean '-o'

@@ -16,7 +16,7 @@ done
 refuse "a power limit below the board's" 2 'policy fixed: power_limit_w is not a limit that every GPU.s board takes' \
   "$f" run $mix --platform v100-300w --policy fixed:power_limit_w=40
 refuse "the range of the limit" 2 'in its range: 35 to 80 W' "$f" run $mix --platform rtx4070-laptop --policy fixed:power_limit_w=200
-refuse "several values of a parameter" 2 "'0.8/0.9' is not a number, expected a single one" "$f" compare $mix --platform generic --policy assure:theta=0.8/0.9
+refuse "several values of a parameter" 2 "'0.8/0.9' is not a number; compare" "$f" run $mix --platform generic --policy assure:theta=0.8/0.9
 refuse "--set, where parameters follow the policy" 2 'here parameters follow the policy' "$f" compare $mix --platform generic --policy assure --set theta=0.9
 refuse "a platform as a board" 2 "there is a platform of that name: --platform v100-300w" "$f" advise traces/samples/energyucb-528.pot3d.csv --board v100-300w
 sed 's/energyucb-528/nosuch/' harness/experiments/first-light.json >"$dir/no.json"

@@ -119,8 +119,7 @@ static fl_status unknown(const char *dash, const char *argument, size_t size, co
                          dash, name, other, o.count > 4 ? " and others" : "", o.count > 1 ? "ve" : "s",
                          strcmp(name, "set")
                              ? ""
-                             : "; here parameters follow the policy, and several values are several policies: --policy "
-                               "NAME:P=V --policy NAME:P=W",
+                             : "; here parameters follow the policy, with A/B for two values: --policy NAME:P=A/B",
                          guessed ? "; did you mean '" : "", guessed ? dashes(guessed) : "", guessed ? guessed : "",
                          guessed ? "'?" : "", fl_command_name);
     if (near)

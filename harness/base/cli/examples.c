@@ -25,7 +25,7 @@ static const struct {
       "grid --merge both.csv.shard-*-of-2 -o both.csv"}},
     {"search",
      {"foldline search harness/experiments/first-light.json --objective edp",
-      "foldline search harness/experiments/first-light.json --policy assure:theta=0.85 --policy assure:theta=0.95"}},
+      "foldline search harness/experiments/first-light.json --policy assure:theta=0.85/0.9/0.95"}},
     {"regress",
      {"foldline regress harness/experiments/first-light.json --bless -o baseline.json",
       "foldline regress harness/experiments/first-light.json --bless -o strict.json --fail-if 'energy_j>+0.1%' && "

@@ -110,9 +110,11 @@ typedef struct combination { /* one value of each parameter so far */
     size_t count;
 } combination;
 
-typedef struct entry { /* of "policies" */
+typedef struct entry { /* of "policies", or a --policy */
     const char *policy, *label;
-    values *by; /* by_count: the values of each parameter */
+    const char *from; /* the file that names it; NULL = the command line */
+    char *copy;       /* owns the names where they were one text */
+    values *by;       /* by_count: the values of each parameter */
     size_t by_count;
     combination *all; /* all_count: one for each combination of values */
     size_t all_count;
@@ -128,6 +130,7 @@ static void free_entry(entry *n) {
     for (size_t i = 0; i < n->by_count; i++)
         fl_place_list_free(n->by[i].text, n->by[i].count);
     free(n->by);
+    free(n->copy);
     free_combinations(n->all, n->all_count);
 }
 
@@ -160,13 +163,65 @@ static fl_status multiply(entry *n, const char *name, const values *by, fl_diag 
     return FL_OK;
 }
 
-/* {"policy": NAME, "set": {...}}, or NAME alone. */
-static fl_status read_entry(const fl_json *at, entry *n, fl_diag *d) {
+/* Does the parameter take one value, so that A/B are two policies? A list and a path may have a slash. */
+static bool takes_one(const fl_policy *p, const char *name) {
+    for (uint32_t i = 0; i < p->param_count; i++)
+        if (!strcmp(p->param[i].name, name))
+            return p->param[i].type != FL_PARAM_LIST && p->param[i].type != FL_PARAM_TABLE;
+    return false;
+}
+
+/* LABEL=NAME:p=A/B,q=C, with one list of values for each parameter. */
+static fl_status read_values_text(const char *written, entry *n, fl_diag *d) {
+    size_t label;
+    const fl_policy *policy = NULL;
+    char *text = n->copy = strdup(written), *colon = text ? strchr(text, ':') : NULL, *save = NULL;
+    fl_status s = text ? fl_spec_name(text, &label, d) : fl_no_memory(d, "the experiment");
+    if (s)
+        return s;
+    *colon = 0;
+    n->policy = label ? text + label + 1 : text;
+    n->label = label ? strtok_r(text, "=", &save) : NULL;
+    char *path = n->from && fl_name_ends(n->policy, ".so") ? fl_path_named(n->from, n->policy) : strdup(n->policy);
+    s = path ? fl_policy_open(path, &policy, d) : fl_no_memory(d, "the experiment");
+    free(path);
+    for (char *p = strtok_r(colon + 1, ",", &save); !s && p; p = strtok_r(NULL, ",", &save)) {
+        values *by = &n->by[n->by_count++];
+        char *rest = strchr(p, '=');
+        if (!rest) {
+            fl_spec none;
+            return fl_spec_open_named(written, n->from, &none, d); /* which refuses it */
+        }
+        *rest++ = 0;
+        const char *between = takes_one(policy, p) ? "/" : "";
+        for (char *part; !s && (part = strsep(&rest, between));)
+            s = add_value(by, strdup(part), d);
+        if (!s)
+            s = multiply(n, p, by, d);
+    }
+    return s;
+}
+
+/* One text, as --policy has it. */
+static fl_status read_text(const char *text, const char *from, entry *n, fl_diag *d) {
+    const char *colon = strchr(text, ':');
+    *n = (entry){.policy = text, .from = from, .all = calloc(1, sizeof *n->all), .all_count = 1};
+    n->by = calloc(strlen(text) + 1, sizeof *n->by);
+    if (!n->all || !n->by)
+        return fl_no_memory(d, "the experiment");
+    return colon && strchr(colon, '/') ? read_values_text(text, n, d) : FL_OK;
+}
+
+/* {"policy": NAME, "set": {...}}, or one text. */
+static fl_status read_entry(const fl_json *at, const char *from, entry *n, fl_diag *d) {
     fl_json set = {0};
-    *n = (entry){.policy = cJSON_GetStringValue(at->node), .all = calloc(1, sizeof *n->all)};
+    const char *text = cJSON_GetStringValue(at->node);
+    if (text)
+        return read_text(text, from, n, d);
+    *n = (entry){.from = from, .all = calloc(1, sizeof *n->all)};
     n->all_count = n->all ? 1 : 0;
-    if (!n->all || n->policy)
-        return n->all ? FL_OK : fl_no_memory(d, "the experiment");
+    if (!n->all)
+        return fl_no_memory(d, "the experiment");
     fl_status s = fl_json_get_text(at, "policy", &n->policy, d);
     if (!s && fl_json_has(at, "set"))
         s = fl_json_get_object(at, "set", &set, d);
@@ -235,8 +290,8 @@ static fl_status open_one(fl_experiment *e, const entry *n, const combination *c
     if (!s)
         s = n->label ? keep_text(e, n->label, c, n->by, &label, d) : FL_OK;
     if (!s)
-        s = c->count ? fl_spec_open_values(n->policy, text, &given, e->path, spec, d)
-                     : fl_spec_open_named(text, e->path, spec, d);
+        s = c->count ? fl_spec_open_values(n->policy, text, &given, n->from, spec, d)
+                     : fl_spec_open_named(text, n->from, spec, d);
     if (!s && n->label && (s = set_label(label, spec, d)))
         fl_spec_free(spec);
     return s;
@@ -260,14 +315,23 @@ static fl_status open_entry(fl_experiment *e, const fl_json *at, const entry *n,
     return s;
 }
 
-fl_status fl_experiment_specs(fl_experiment *e, fl_spec **spec, size_t *count, fl_texts *texts, fl_diag *d) {
-    const fl_json root = fl_json_root(e->tree, e->path);
+fl_status fl_experiment_specs(fl_experiment *e, const fl_texts *own, fl_spec **spec, size_t *count, fl_texts *texts,
+                              fl_diag *d) {
+    const fl_json root = fl_json_root(e->tree, e->path), none = {0};
     specs all = {.texts = texts};
     fl_json list = {0};
-    fl_status s = fl_json_has(&root, "policies") ? fl_json_get_array(&root, "policies", &list, d) : FL_OK;
-    for (fl_json at = list.node ? fl_json_first(&list) : (fl_json){0}; !s && at.node; at = fl_json_next(&list, &at)) {
-        entry n;
-        s = read_entry(&at, &n, d);
+    entry n;
+    fl_status s = FL_OK;
+    for (size_t i = 0; !s && i < own->count; i++) {
+        s = read_text(own->item[i], NULL, &n, d);
+        if (!s)
+            s = open_entry(e, &none, &n, &all, d);
+        free_entry(&n);
+    }
+    if (!own->count && e->tree && fl_json_has(&root, "policies"))
+        s = fl_json_get_array(&root, "policies", &list, d);
+    for (fl_json at = list.node ? fl_json_first(&list) : none; !s && at.node; at = fl_json_next(&list, &at)) {
+        s = read_entry(&at, e->path, &n, d);
         if (!s)
             s = open_entry(e, &at, &n, &all, d);
         free_entry(&n);

@@ -45,6 +45,8 @@ typedef struct fl_spec {
  * After a failure nothing is to be freed. */
 fl_status fl_spec_open_values(const char *name, const char *label, const fl_layer *given, const char *from, fl_spec *s,
                               fl_diag *d);
+/* Find the length of LABEL in LABEL=NAME:...; 0: there is none. FL_BAD_INPUT: it has other characters than a name. */
+fl_status fl_spec_name(const char *text, size_t *called, fl_diag *d);
 /* Open a spec from the text form. Without LABEL= the text is its own label. Errors as fl_spec_open_values. */
 fl_status fl_spec_open(const char *text, fl_spec *s, fl_diag *d);
 /* Open a spec from the text form as a file names it. from: as in fl_spec_open_values. */

@@ -270,7 +270,8 @@ static char *seen(const char *from, const char *path) { return from ? fl_path_na
 /* Reads the file of a table parameter. */
 static fl_status take(fl_spec *s, size_t index, fl_setting *at, const char *from, fl_diag *d) {
     if (!at->text)
-        return fl_refuse(d, "policy %s: '%s', expected parameter=value", s->policy->name, at->name);
+        return fl_refuse(d, "policy %s: '%s', expected parameter=value; several values of one are parameter=A/B",
+                         s->policy->name, at->name);
     const fl_param *row = find_row(s->policy, at->name);
     if (!row || row->type != FL_PARAM_TABLE)
         return FL_OK;
@@ -353,9 +354,8 @@ static fl_status open_text(const char *text, const char *label, const fl_texts *
     return status;
 }
 
-/* CALLED=NAME:...: how long CALLED is; 0 where the policy is called as it is written. What follows a colon are
- * settings, and a path with an "=" in it has a slash before. */
-static fl_status find_name(const char *text, size_t *called, fl_diag *d) {
+/* What follows a colon are settings, and a path with an "=" in it has a slash before. */
+fl_status fl_spec_name(const char *text, size_t *called, fl_diag *d) {
     const size_t until = strcspn(text, ":/="), allowed = strspn(text, FL_SPEC_CALLED);
     *called = text[until] == '=' ? until : 0;
     if (text[until] != '=' || (until && allowed == until))
@@ -367,7 +367,7 @@ static fl_status find_name(const char *text, size_t *called, fl_diag *d) {
 static fl_status open_form(const char *text, const fl_texts *set, const char *from, fl_spec *s, fl_diag *d) {
     size_t called;
     *s = (fl_spec){0};
-    fl_status status = find_name(text, &called, d);
+    fl_status status = fl_spec_name(text, &called, d);
     if (status || !called)
         return status ? status : open_text(text, text, set, from, s, d);
     char *label = strndup(text, called);

@@ -35,20 +35,14 @@ static fl_status check_name(const fl_setup *u, size_t i, const fl_texts *texts, 
     return FL_OK;
 }
 
-/* Those of the command line, else the experiment's, whose texts join the options: they are part of a sweep's key. */
+/* Those of the command line, else the experiment's. Their texts become the options: they are part of a grid's key. */
 static fl_status open_specs(fl_setup *u, fl_texts *policies, fl_diag *d) {
-    const size_t own = policies->count;
-    fl_status s = FL_OK;
-    if (!own && u->experiment.tree)
-        s = fl_experiment_specs(&u->experiment, &u->spec, &u->o.spec_count, policies, d);
-    else if (own)
-        u->spec = fl_must(calloc(own, sizeof *u->spec));
-    for (size_t i = 0; !s && i < own; i++) {
-        s = fl_spec_open(policies->item[i], &u->spec[i], d);
-        u->o.spec_count += !s;
-    }
+    const fl_texts own = *policies;
+    *policies = (fl_texts){0};
+    fl_status s = fl_experiment_specs(&u->experiment, &own, &u->spec, &u->o.spec_count, policies, d);
     for (size_t i = 1; !s && i < u->o.spec_count; i++)
-        s = check_name(u, i, i < own ? policies : NULL, d);
+        s = check_name(u, i, own.count ? policies : NULL, d);
+    free(own.item);
     if (!s && !u->o.spec_count)
         s = fl_refuse(d, "no policy given, expected --policy NAME (foldline list policies lists them)");
     for (size_t i = 0; !s && i < u->o.spec_count; i++)

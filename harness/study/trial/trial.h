@@ -472,7 +472,7 @@ size_t fl_setup_seeds(const fl_setup *u);
     FL_SERVING_OPTIONS((s).scene.serving),                                                                             \
     FL_TARGET_OPTION(&(s).scene.target),                                                                               \
     {"policy", "SPEC", FL_OPTION_LIST, &(s).policies, 0, 0,                                                            \
-     "policy with parameters; NAME=SPEC gives its rows a name (may be repeated)", FL_FOR_POLICIES | FL_MOST_USED},     \
+     "policy with parameters, P=A/B for two values; NAME=SPEC names its rows (may be repeated)", FL_FOR_POLICIES | FL_MOST_USED},     \
     FL_STEP_LIMIT_OPTION,                                                                                              \
     FL_BOUND_OPTION(&(s).bounds),                                                                                      \
     FL_STREAMS_OPTION((s).scene.stated),                                                                               \
