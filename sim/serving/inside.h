@@ -161,9 +161,6 @@ void fl_step_account(fl_engines *v, fl_engine *e);
 /* Add the totals of the row of equal steps in progress to its members. */
 void fl_step_settle(fl_engines *v, fl_engine *e);
 
-/* Fill sum->energy and sum->class from requests that are done and whose energies add up. */
-fl_status fl_served_spread_energy(const fl_engines *v, fl_served_summary *sum, fl_diag *d);
-
 /* The server of a pool, or a mixed one, that a request goes to; NULL: all are lost. context: as in fl_route_query. */
 fl_engine *fl_pools_route(fl_engines *v, bool decode, uint32_t request, uint32_t context);
 /* Put a request into the list of a server, which may take it from t on. */

@@ -103,7 +103,7 @@ static inline uint32_t fl_builder_gpu(const fl_builder *b, int32_t device) {
 
 static inline int64_t fl_builder_later(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* builder.c: all that a trace states beside its ops. fl_builder_begin allocates, and reads platform and kinds. */
+/* workload.c: all that a trace states beside its ops. fl_builder_begin allocates, and reads platform and kinds. */
 fl_status fl_builder_begin(fl_builder *b, fl_diag *d);
 void fl_builder_end(fl_builder *b); /* frees all but the workload */
 fl_status fl_builder_host_clock(fl_builder *b, fl_diag *d);

@@ -70,7 +70,7 @@ bool fl_unit_find(const char *signal, const char *text, size_t size, double *fac
     return false;
 }
 
-const char *fl_unit_own(const char *signal) {
+static const char *unit_own(const char *signal) {
     for (size_t i = 0; i < UNITS; i++)
         if (ends(signal, UNIT[i].ending))
             return UNIT[i].unit;
@@ -104,7 +104,7 @@ size_t fl_unit_split(const char *name, size_t size, const char **unit, size_t *u
 static fl_status name_unit(const fl_csv_row *row, size_t i, const char *name, const char *unit, size_t size,
                            const char *signal, fl_diag *d) {
     return FL_FIELD_FAIL(d, row, i, "unit of %.60s is '%.*s', expected %s", name, (int)(size < 20 ? size : 20), unit,
-                         fl_unit_own(signal));
+                         unit_own(signal));
 }
 
 fl_status fl_gauges_add(fl_gauges *g, const fl_csv_row *row, size_t i, const char *name, size_t size, const char *unit,
@@ -203,8 +203,9 @@ bool fl_dcgm_blank(double x) {
            x >= 9.2233720368547e18;
 }
 
-fl_status fl_gauges_value(const fl_gauge_column *c, const fl_csv_row *row, size_t i, const char *cell, double *value,
-                          fl_diag *d) {
+/* Read a cell of a column that is carried; *value stays where it has none. */
+static fl_status gauges_value(const fl_gauge_column *c, const fl_csv_row *row, size_t i, const char *cell,
+                              double *value, fl_diag *d) {
     if (fl_no_value(cell) || !strncasecmp(cell, "N/A", 3))
         return FL_OK;
     if (!c->of->bits)
@@ -242,7 +243,7 @@ fl_status fl_gauges_cell(fl_gauges *g, const fl_csv_row *row, size_t i, size_t c
     double x = NAN;
     if (!c->of)
         return FL_OK;
-    fl_status status = fl_gauges_value(c, row, i, cell, &x, d);
+    fl_status status = gauges_value(c, row, i, cell, &x, d);
     if (!status)
         status = fl_signal_check(row, i, c->of->name, c->range, x, d);
     if (status || isnan(x))
@@ -311,7 +312,7 @@ fl_status fl_points_add(fl_points *p, int64_t line, int64_t t_ns, size_t device,
         return FL_OK;
     const fl_gauge *of = g->column[c].of;
     double value = NAN;
-    fl_status s = fl_gauges_value(&g->column[c], &row, 0, text, &value, d);
+    fl_status s = gauges_value(&g->column[c], &row, 0, text, &value, d);
     if (!s)
         s = fl_signal_check(&row, 0, of->name, g->column[c].range, value, d);
     if (s || isnan(value))

@@ -152,9 +152,6 @@ fl_status fl_gauges_add(fl_gauges *g, const fl_csv_row *row, size_t i, const cha
                         bool used, fl_diag *d);
 /* End the columns: decide between those of one signal, and add the signals. */
 fl_status fl_gauges_begin(fl_gauges *g, const fl_csv_row *row, fl_diag *d);
-/* Read a cell of a column that is carried; *value stays where it has none. */
-fl_status fl_gauges_value(const fl_gauge_column *c, const fl_csv_row *row, size_t i, const char *cell, double *value,
-                          fl_diag *d);
 /* Read a cell into value, the row that fl_telemetry_row gave. A cell may name its unit. */
 fl_status fl_gauges_cell(fl_gauges *g, const fl_csv_row *row, size_t i, size_t column, const char *cell, double *value,
                          fl_diag *d);
@@ -167,7 +164,6 @@ fl_status fl_cell_read(const fl_csv_row *row, size_t i, const char *cell, const 
                        double factor, double *value, fl_diag *d);
 /* Find a unit by what the signal's name ends in (_w, _mhz, _j, _pct, _c, _ns, _s). */
 bool fl_unit_find(const char *signal, const char *text, size_t size, double *factor);
-const char *fl_unit_own(const char *signal);
 /* Return the length of a column's name without the unit in brackets at its end, and that unit (NULL: none). */
 size_t fl_unit_split(const char *name, size_t size, const char **unit, size_t *unit_size);
 

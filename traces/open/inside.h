@@ -11,11 +11,6 @@
 
 enum { FL_HEAD = 64 << 10 }; /* bytes that tell what a file is */
 
-/* Read the first bytes, unpacked where the file is gzipped, into head (FL_HEAD + 1 bytes), and a 0 behind them. */
-fl_status fl_head_read(const char *path, char *head, size_t *size, fl_diag *d);
-/* Find the first reader that detects the file. FL_BAD_INPUT with a list of the formats where none does. */
-fl_status fl_reader_of(const char *path, const char *head, size_t size, const fl_reader **reader, fl_diag *d);
-
 /* False where path is no regular file. */
 bool fl_cache_stamp_of(const char *path, fl_cache_stamp *stamp);
 bool fl_cache_same_stamp(const fl_cache_stamp *a, const fl_cache_stamp *b); /* settled or not */

@@ -1,14 +1,14 @@
 /* Any trace file by its path: the list of readers, the cache, and iteration markers put into a trace. */
-#include "traces/open/inside.h"
-
 #include "traces/files/files.h"
 #include "traces/import/import.h"
 #include "traces/io/io.h"
 #include "traces/io/records.h"
+#include "traces/open/inside.h"
 #include "traces/open/open.h"
 
 #include <math.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -121,7 +121,8 @@ const size_t fl_readers_count = sizeof fl_readers / sizeof *fl_readers;
 
 enum { READERS_MAX = sizeof fl_readers / sizeof *fl_readers };
 
-fl_status fl_head_read(const char *path, char *head, size_t *size, fl_diag *d) {
+/* Read the first bytes, unpacked where the file is gzipped, into head (FL_HEAD + 1 bytes), and a 0 behind them. */
+static fl_status head_read(const char *path, char *head, size_t *size, fl_diag *d) {
     fl_gunzip *g = fl_gunzip_open(path, d);
     *size = 0;
     fl_status s = g ? fl_gunzip_read(g, head, FL_HEAD, size, d) : d ? d->status : FL_BAD_INPUT;
@@ -179,23 +180,24 @@ static fl_status unknown(const char *path, const char *head, size_t size, fl_dia
                    list);
 }
 
-fl_status fl_reader_find(const char *path, const char *name, const fl_reader **reader, fl_diag *d) {
-    *reader = NULL;
-    if (name)
-        return by_name(name, reader, d);
-    char head[FL_HEAD + 1];
-    size_t size = 0;
-    const fl_status status = fl_head_read(path, head, &size, d);
-    return status ? status : fl_reader_of(path, head, size, reader, d);
-}
-
-fl_status fl_reader_of(const char *path, const char *head, size_t size, const fl_reader **reader, fl_diag *d) {
+/* Find the first reader that detects the file. FL_BAD_INPUT with a list of the formats where none does. */
+static fl_status reader_of(const char *path, const char *head, size_t size, const fl_reader **reader, fl_diag *d) {
     for (size_t i = 0; i < fl_readers_count; i++)
         if (fl_readers[i]->detect(path, head, size)) {
             *reader = fl_readers[i];
             return FL_OK;
         }
     return unknown(path, head, size, d);
+}
+
+fl_status fl_reader_find(const char *path, const char *name, const fl_reader **reader, fl_diag *d) {
+    *reader = NULL;
+    if (name)
+        return by_name(name, reader, d);
+    char head[FL_HEAD + 1];
+    size_t size = 0;
+    const fl_status status = head_read(path, head, &size, d);
+    return status ? status : reader_of(path, head, size, reader, d);
 }
 
 const char *fl_reader_missing(const fl_reader *reader) {
@@ -319,4 +321,72 @@ fl_status fl_trace_open(const char *path, const char *format, const fl_import_op
     fl_cache_key key;
     bool known;
     return fl_trace_open_key(path, format, o, out, &key, &known, d);
+}
+
+/* ---- types of files ---- */
+
+/* What a file is, by its first bytes. */
+
+/* A row for each type: what a message calls it, and the name in the first line of its files. */
+static const struct {
+    const char *name, *format;
+} types[FL_FILE_TYPES] = {
+    [FL_FILE_RECORDING] = {"a recording", NULL},
+    [FL_FILE_SWEEP] = {"a sweep", "foldline-sweep"},
+    [FL_FILE_PROGRAMS] = {"programs", "foldline-programs"},
+    [FL_FILE_PIPELINE] = {"a pipeline", "foldline-pipeline"},
+    [FL_FILE_SERVING] = {"a server", "foldline-serving"},
+    [FL_FILE_REQUESTS] = {"requests", "foldline-requests"},
+    [FL_FILE_KINDS] = {"kinds of kernels", "foldline-kinds"},
+    [FL_FILE_PLAN] = {"a plan", "foldline-plan"},
+    [FL_FILE_ARRIVALS] = {"arrivals", "foldline-arrivals"},
+    [FL_FILE_LOG] = {"a log of decisions", "foldline-decisions"},
+    [FL_FILE_EXPERIMENT] = {"an experiment", NULL},
+    [FL_FILE_RESULT] = {"a result", NULL},
+};
+
+const char *fl_file_type_name(fl_file_type type) { return types[type].name; }
+
+/* "# foldline-NAME 1" */
+static bool says(const char *head, size_t size, const char *format) {
+    const size_t n = format ? strlen(format) : 0;
+    return n && size > n + 2 && !memcmp(head, "# ", 2) && !memcmp(head + 2, format, n) && head[2 + n] == ' ';
+}
+
+static fl_file_type type_of(const fl_reader *reader) {
+    if (reader->gives & FL_GIVES_SETTINGS)
+        return FL_FILE_SWEEP;
+    return reader->gives & FL_GIVES_REQUESTS ? FL_FILE_REQUESTS : FL_FILE_RECORDING;
+}
+
+fl_status fl_file_type_find(const char *path, fl_file_type *type, fl_diag *d) {
+    static const char KEY[] = "\"foldline_experiment\"", RESULT[] = "workload,policy,energy_j,";
+    char head[FL_HEAD + 1];
+    size_t size = 0;
+    const fl_reader *reader = NULL;
+    *type = FL_FILE_RECORDING;
+    fl_status s = head_read(path, head, &size, d);
+    if (s)
+        return s;
+    for (size_t i = 0; i < FL_FILE_TYPES; i++)
+        if (says(head, size, types[i].format)) {
+            *type = (fl_file_type)i;
+            return FL_OK;
+        }
+    if (memmem(head, size, KEY, sizeof KEY - 1)) {
+        *type = FL_FILE_EXPERIMENT;
+        return FL_OK;
+    }
+    if (size >= sizeof RESULT - 1 && !memcmp(head, RESULT, sizeof RESULT - 1)) {
+        *type = FL_FILE_RESULT;
+        return FL_OK;
+    }
+    s = reader_of(path, head, size, &reader, d);
+    if (!s)
+        *type = type_of(reader);
+    else if (s == FL_BAD_INPUT && fl_name_ends(path, ".json")) { /* its reader says what is wrong with it */
+        *type = FL_FILE_EXPERIMENT;
+        s = FL_OK;
+    }
+    return s;
 }

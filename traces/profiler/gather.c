@@ -1,13 +1,14 @@
 /* Gathering the ops of a profiler's file: names, kinds, order, overlaps. */
-#include "traces/profiler/inside.h"
-
 #include "traces/files/files.h"
 #include "traces/import/import.h"
 #include "traces/io/io.h"
 #include "traces/io/records.h"
+#include "traces/profiler/inside.h"
+#include "traces/profiler/profiler.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -125,4 +126,250 @@ void fl_gather_free(fl_gather *g) {
     fl_intern_free(&g->lanes);
     free(g->lane);
     memset(g, 0, sizeof *g);
+}
+
+/* ---- several recordings in one ---- */
+
+/* Kernels of several files of one run: whose GPU each device is, and threads that share a number. */
+
+enum { DEVICES_MAX = 1024 };
+
+/* Which GPU a device of a file is, as the head says it ("gpu.0: rank 3", or a UUID); NULL: not known. */
+static const char *gpu_of(const fl_kernel_trace *t, int32_t device) {
+    char key[24];
+    snprintf(key, sizeof key, FL_GPU_KEY "%d", device);
+    return fl_head_get(&t->head, key);
+}
+
+typedef struct renumbering { /* of the devices of a further file */
+    int32_t device[DEVICES_MAX], becomes[DEVICES_MAX];
+    size_t count;
+    int32_t shared; /* a device in both files, where neither file tells whether it is one GPU; -1: none */
+} renumbering;
+
+static bool has(const int32_t *list, size_t count, int32_t device) {
+    for (size_t i = 0; i < count; i++)
+        if (list[i] == device)
+            return true;
+    return false;
+}
+
+/* The number of the rank where it is free, since ranks of a node count as its GPUs do; else the next free one. */
+static int32_t free_number(const char *gpu, const int32_t *taken, size_t count) {
+    int rank = -1, number = 0;
+    if (sscanf(gpu, "rank %d", &rank) == 1 && rank >= 0 && !has(taken, count, rank))
+        return rank;
+    while (has(taken, count, number))
+        number++;
+    return number;
+}
+
+/* Devices with the same number are one GPU, or two, as their files say. */
+static fl_status renumber(fl_imported *run, const fl_imported *more, renumbering *r, fl_diag *d) {
+    int32_t taken[2 * DEVICES_MAX];
+    size_t count = fl_activity_devices(&run->kernels, taken, DEVICES_MAX);
+    *r = (renumbering){.shared = -1};
+    r->count = fl_activity_devices(&more->kernels, r->device, DEVICES_MAX);
+    for (size_t i = 0; i < r->count; i++)
+        r->becomes[i] = has(taken, count, r->device[i]) ? -1 : r->device[i];
+    for (size_t i = 0; i < r->count; i++)
+        if (r->becomes[i] >= 0)
+            taken[count++] = r->device[i];
+    for (size_t i = 0; i < r->count; i++) {
+        const char *one = gpu_of(&run->kernels, r->device[i]), *other = gpu_of(&more->kernels, r->device[i]);
+        if (r->becomes[i] >= 0)
+            continue;
+        r->becomes[i] = r->device[i];
+        if (!one || !other)
+            r->shared = r->device[i];
+        if (!one || !other || !strcmp(one, other))
+            continue;
+        r->becomes[i] = free_number(other, taken, count);
+        taken[count++] = r->becomes[i];
+        const fl_status s = fl_import_note(run, d, "device %d of %s is another GPU than that of %s: numbered %d",
+                                           r->device[i], other, one, r->becomes[i]);
+        if (s)
+            return s;
+    }
+    return FL_OK;
+}
+
+/* Threads of two ranks may have one number, where each runs in a container of its own. */
+typedef struct threads {
+    int32_t number[DEVICES_MAX], becomes[DEVICES_MAX];
+    size_t count;
+} threads;
+
+static void add_threads(threads *all, const fl_kernel_trace *t) {
+    for (size_t i = 0; i < t->op_count; i++) {
+        const int32_t n = t->ops[i].host_thread;
+        if (n < 0 || (all->count && all->number[all->count - 1] == n) || all->count == DEVICES_MAX ||
+            has(all->number, all->count, n))
+            continue;
+        all->becomes[all->count] = n;
+        all->number[all->count++] = n;
+    }
+}
+
+static bool is_apart(const fl_imported *run, const fl_imported *more, const renumbering *r) {
+    for (size_t i = 0; i < r->count; i++) {
+        const char *other = gpu_of(&more->kernels, r->device[i]);
+        bool known = false;
+        for (size_t k = 0; other && k < run->kernels.head.count; k++) {
+            const fl_head_entry *e = &run->kernels.head.entry[k];
+            if (strncmp(e->key, FL_GPU_KEY, strlen(FL_GPU_KEY)) != 0)
+                continue;
+            if (!strcmp(e->value, other))
+                return false;
+            known = true;
+        }
+        if (!known)
+            return false;
+    }
+    return r->count > 0;
+}
+
+static void renumber_threads(const fl_imported *run, const fl_imported *more, threads *t) {
+    threads first = {0};
+    int32_t next = 0;
+    add_threads(&first, &run->kernels);
+    add_threads(t, &more->kernels);
+    for (size_t i = 0; i < t->count; i++) {
+        if (!has(first.number, first.count, t->number[i]))
+            continue;
+        while (has(first.number, first.count, next) || has(t->number, t->count, next) || has(t->becomes, i, next))
+            next++;
+        t->becomes[i] = next;
+    }
+}
+
+static int32_t now(const int32_t *number, const int32_t *becomes, size_t count, int32_t n) {
+    for (size_t i = 0; i < count; i++)
+        if (number[i] == n)
+            return becomes[i];
+    return n;
+}
+
+typedef struct span { /* a kernel, and the file it is of */
+    const fl_trace_op *op;
+    bool more;
+} span;
+
+static int by_lane(const void *a, const void *b) {
+    const fl_trace_op *x = ((const span *)a)->op, *y = ((const span *)b)->op;
+    if (x->device != y->device)
+        return x->device < y->device ? -1 : 1;
+    if (x->process != y->process)
+        return x->process < y->process ? -1 : 1;
+    if (x->stream != y->stream)
+        return x->stream < y->stream ? -1 : 1;
+    return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
+}
+
+static size_t take_spans(const fl_kernel_trace *t, bool more, span *to) {
+    size_t n = 0;
+    for (size_t i = 0; i < t->op_count; i++)
+        if (t->ops[i].type == FL_OP_KERNEL)
+            to[n++] = (span){&t->ops[i], more};
+    return n;
+}
+
+/* One stream of one process runs one kernel at a time. Where the kernels of two files overlap in one, they are not of
+ * one stream, and so perhaps of two GPUs. */
+static fl_status check_shared(fl_imported *run, const fl_imported *more, int32_t device, fl_diag *d) {
+    span *all = malloc((run->kernels.op_count + more->kernels.op_count + 1) * sizeof *all);
+    if (!all)
+        return fl_no_memory(d, NULL);
+    size_t count = take_spans(&run->kernels, false, all);
+    count += take_spans(&more->kernels, true, all + count);
+    qsort(all, count, sizeof *all, by_lane);
+    int64_t until[2] = {INT64_MIN, INT64_MIN};
+    bool overlap = false;
+    for (size_t i = 0; i < count && !overlap; i++) {
+        const fl_trace_op *op = all[i].op, *before = i ? all[i - 1].op : op;
+        if (op->device != before->device || op->process != before->process || op->stream != before->stream)
+            until[0] = until[1] = INT64_MIN;
+        overlap = op->start_ns < until[!all[i].more];
+        until[all[i].more] = op->end_ns > until[all[i].more] ? op->end_ns : until[all[i].more];
+    }
+    free(all);
+    if (overlap)
+        return fl_refuse(
+            d,
+            "two files have kernels of device %d, of one process and stream, at the same time, so they may be "
+            "of two GPUs: expected files that tell them apart (distributedInfo, or 'rankN' in the file names)",
+            device);
+    fl_import_lost(run, "several files have a device %d, and no rank or UUID: taken as one GPU", device);
+    return fl_import_said(run, d);
+}
+
+static fl_status merge_heads(fl_kernel_trace *t, const fl_kernel_trace *more, const renumbering *r, fl_diag *d) {
+    fl_head renamed = {0};
+    bool good = fl_head_merge(&renamed, &more->head);
+    for (size_t i = 0; good && i < renamed.count; i++) { /* keys of GPUs follow their numbers */
+        char *end, **key = &renamed.entry[i].key;
+        const long device =
+            strncmp(*key, FL_GPU_KEY, strlen(FL_GPU_KEY)) ? -1 : strtol(*key + strlen(FL_GPU_KEY), &end, 10);
+        for (size_t k = 0; good && device >= 0 && k < r->count; k++)
+            if (r->device[k] == device && r->becomes[k] != device) {
+                free(*key);
+                good = asprintf(key, FL_GPU_KEY "%d", r->becomes[k]) >= 0;
+                *key = good ? *key : NULL;
+                break;
+            }
+    }
+    good = good && fl_head_merge(&t->head, &renamed);
+    fl_head_free(&renamed);
+    return good ? FL_OK : fl_no_memory(d, NULL);
+}
+
+fl_status fl_join_append(fl_imported *run, const fl_imported *more, fl_diag *d) {
+    fl_imported all = {0};
+    fl_gather g = {.out = &all};
+    renumbering r;
+    threads thread = {0};
+    const fl_kernel_trace *part[2] = {&run->kernels, &more->kernels};
+    fl_kernel_trace *t = &all.kernels;
+    fl_status status = renumber(run, more, &r, d);
+    if (!status && is_apart(run, more, &r))
+        renumber_threads(run, more, &thread);
+    if (!status && r.shared >= 0)
+        status = check_shared(run, more, r.shared, d);
+    if (!status && !fl_head_merge(&t->head, &run->kernels.head))
+        status = fl_no_memory(d, NULL);
+    if (!status)
+        status = merge_heads(t, &more->kernels, &r, d);
+    for (size_t p = 0; p < 2 && !status; p++) {
+        size_t first = t->op_count;
+        for (size_t i = 0; i < part[p]->op_count && !status; i++) {
+            fl_trace_op op = part[p]->ops[i];
+            const fl_trace_kind *kind = &part[p]->kinds[op.kind];
+            const char *name = part[p]->names[kind->name];
+            if (p) {
+                op.device = now(r.device, r.becomes, r.count, op.device);
+                op.host_thread = now(thread.number, thread.becomes, thread.count, op.host_thread);
+            }
+            if (fl_grow(&t->waits, &t->wait_room, t->wait_count + op.waits_count, sizeof *t->waits))
+                status = fl_no_memory(d, NULL);
+            for (size_t w = 0; w < op.waits_count && !status; w++)
+                t->waits[t->wait_count + w] = part[p]->waits[op.waits_first + w] + (uint32_t)first;
+            op.waits_first = (uint32_t)t->wait_count;
+            t->wait_count += op.waits_count;
+            if (!status)
+                status = fl_gather_op(&g, name, strlen(name), kind->grid, kind->block, &op, d);
+        }
+    }
+    if (!status)
+        status = fl_gather_end(&g, d);
+    fl_gather_free(&g);
+    if (status) {
+        fl_imported_free(&all);
+        return status;
+    }
+    fl_kernel_trace_free(&run->kernels);
+    run->kernels = all.kernels;
+    status = fl_import_take_notes(run, &all, NULL, d);
+    all.kernels = (fl_kernel_trace){0};
+    fl_imported_free(&all);
+    return status;
 }

@@ -1,8 +1,7 @@
 /* The loop of a live host: read, decide, set, sleep. */
-#include "harness/live/host/inside.h"
-
 #include "harness/live/guard/guard.h"
 #include "harness/live/host/host.h"
+#include "harness/live/host/inside.h"
 #include "harness/live/records/records.h"
 #include "harness/live/server/server.h"
 #include "harness/live/vendor/vendor.h"
@@ -10,12 +9,82 @@
 #include "policies/policy.h"
 #include "sim/instance/instance.h"
 #include "sim/node/node.h"
+#include "traces/files/files.h"
 #include "traces/io/io.h"
+#include "traces/io/records.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+
+/* ---- the power target ---- */
+
+/* The power target of a live host: a file that another program may replace at any time. */
+
+static bool same(const struct stat *a, const struct stat *b) {
+    return a->st_ino == b->st_ino && a->st_dev == b->st_dev && a->st_size == b->st_size &&
+           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+/* Read the file a first time. FL_BAD_INPUT: it cannot be read or is wrong. path is borrowed; NULL: there is no target.
+ */
+static fl_status live_target_open(fl_live_target *t, const char *path, fl_diag *d) {
+    *t = (fl_live_target){.path = path};
+    if (!path)
+        return FL_OK;
+    if (stat(path, &t->seen))
+        t->seen = (struct stat){0};
+    return fl_target_read(path, &t->rows, d);
+}
+
+static void remark(fl_effect_tell *tell, void *user, const char *path, const char *what) {
+    char line[512];
+    snprintf(line, sizeof line, "target %s: %s", path, what);
+    if (tell)
+        tell(user, line, false);
+}
+
+static void read_again(fl_live_target *t, fl_effect_tell *tell, void *user) {
+    fl_target rows = {0};
+    fl_diag d = {0};
+    char text[400];
+    if (fl_target_read(t->path, &rows, &d)) {
+        snprintf(text, sizeof text, "%.300s; the rows before it hold", d.message);
+        remark(tell, user, t->path, text);
+        return;
+    }
+    fl_target_free(&t->rows);
+    t->rows = rows;
+}
+
+/* Read the file again if it was replaced or changed, and show the target at t_ns. While the file is gone, the target is
+ * unknown; while its new contents are wrong, the old rows hold. tell, which may be NULL, learns of both. */
+static void live_target_show(fl_live_target *t, int64_t t_ns, fl_effect_tell *tell, void *user, fl_host_sample *host) {
+    struct stat now;
+    if (!t->path)
+        return;
+    const bool gone = stat(t->path, &now) != 0;
+    if (gone && !t->gone)
+        remark(tell, user, t->path, "is gone; the target is unknown until it is back");
+    t->gone = gone;
+    if (!gone && !same(&now, &t->seen)) {
+        t->seen = now;
+        read_again(t, tell, user);
+    }
+    const double watts = gone ? (double)NAN : fl_target_at(&t->rows, t_ns);
+    if (isnan(watts))
+        return;
+    host->value[FL_HOST_TARGET_W] = watts;
+    host->valid |= FL_BIT(FL_HOST_TARGET_W);
+    host->fresh |= FL_BIT(FL_HOST_TARGET_W);
+}
+
+static void live_target_close(fl_live_target *t) { fl_target_free(&t->rows); }
+
+/* ---- the loop ---- */
 
 #define STALE_NS INT64_C(1000000000) /* a signal that did not refresh for that long is unknown */
 #define LAST_GRACE_NS INT64_C(30000000000)
@@ -134,7 +203,7 @@ static fl_status read_signals(live *l, fl_sample *sample, fl_diag *d) {
         sample->server_count = 1;
     }
     if (l->host_needs & FL_BIT(FL_HOST_TARGET_W))
-        fl_live_target_show(&l->target, t, l->o->tell, l->o->user, &sample->host);
+        live_target_show(&l->target, t, l->o->tell, l->o->user, &sample->host);
     if (l->r->steps && l->host_needs & FL_BIT(FL_HOST_LOOP_NS)) {
         sample->host.valid |= FL_BIT(FL_HOST_LOOP_NS);
         sample->host.fresh |= FL_BIT(FL_HOST_LOOP_NS);
@@ -276,7 +345,7 @@ static fl_status drive(live *l, fl_diag *d) {
 
 static fl_status open_live(live *l, fl_diag *d) {
     const fl_live_options *o = l->o;
-    fl_status s = fl_live_target_open(&l->target, o->target, d);
+    fl_status s = live_target_open(&l->target, o->target, d);
     if (!s)
         s = fl_guard_open(&l->guard, l->gpus, d);
     for (uint32_t i = 0; !s && i < l->gpus; i++)
@@ -347,7 +416,7 @@ fl_status fl_live(const fl_live_options *o, fl_live_result *r, fl_diag *d) {
     fl_instance_close(l.instance);
     fl_guard_close(l.guard);
     fl_record_switch_close(&l.records);
-    fl_live_target_close(&l.target);
+    live_target_close(&l.target);
     free(l.gpu);
     free(l.watched);
     return s;

@@ -61,7 +61,6 @@ void fl_ring_folder_teller(fl_ring_folder *f, fl_ring_tell *tell, void *user); /
  * bounded number of files; the next look goes on from there. */
 void fl_ring_folder_begin(fl_ring_folder *f);
 bool fl_ring_folder_next(fl_ring_folder *f, fl_ring_file *file);
-void fl_ring_folder_pause(fl_ring_folder *f); /* no more of this look: the file given last counts as not looked at */
 
 void fl_ring_folder_set_aside(fl_ring_folder *f, const fl_ring_file *file, const char *why);
 /* One line about the folder, under the same bound. */

@@ -1,18 +1,150 @@
 /* Prints published results: the claims of the system with their verdicts and the score, then all else. */
-#include "harness/study/compare/inside.h"
-
 #include "harness/base/cli/cli.h"
 #include "harness/base/json/json.h"
 #include "harness/base/work/work.h"
 #include "harness/study/compare/compare.h"
+#include "harness/study/compare/inside.h"
 #include "traces/io/io.h"
 
+#include <gsl/gsl_sort.h>
+#include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- verdicts ---- */
+
+/* Verdicts on published results, and the score over those that are predictions. */
+
+const char *const fl_block_names[3] = {"detail", "claim", "input"};
+const char *const fl_kind_names[3] = {"predicted", "calibrated", "input"};
+const char *const fl_verdict_names[PUBLISHED_VERDICTS] = {"reproduced", "within the sampling error",
+                                                          "depends on an unpublished input",
+                                                          "contradicts another number", "not reproduced"};
+
+/* ---- distances ---- */
+
+static double distance(const published_line *l, double value) {
+    if (value < l->low)
+        return value - l->low;
+    if (value > l->high)
+        return value - l->high;
+    return isnan(l->low) || isnan(value) ? (double)NAN : 0;
+}
+
+/* Signed distance from the published number or range; 0 inside it, NAN where there is none. */
+static double published_difference(const published_line *l) { return distance(l, l->value); }
+
+/* Return the distance from the published number in percent of it, or in points where the unit is a percentage; NAN
+ * where there is none. */
+static double published_error(const published_line *l) {
+    const double off = fabs(published_difference(l)), end = l->value > l->high ? l->high : l->low;
+    if (*l->unit == '%' || !strncmp(l->unit, "points", 6) || !(off > 0))
+        return off;
+    return end != 0 ? 100 * off / fabs(end) : (double)NAN;
+}
+
+/* ---- gates ---- */
+
+bool fl_published_gated(const published_line *l) {
+    return l->above.given || l->below.given || l->within.given || l->within_pct.given;
+}
+
+static double of_draw(const bound *b, size_t draw) { return b->selected ? b->draw_value[draw] : b->value; }
+
+/* spare: the bounds are narrower by this much. Every condition is written so that n/a never holds. */
+static bool holds(const published_line *l, double value, size_t draw, double spare) {
+    const double off = fabs(distance(l, value)) + spare;
+    return (!l->above.given || value - spare > of_draw(&l->above, draw)) &&
+           (!l->below.given || value + spare < of_draw(&l->below, draw)) &&
+           (!l->within.given || off <= l->within.value) &&
+           (!l->within_pct.given || off <= l->within_pct.value / 100 * fabs(value > l->high ? l->high : l->low));
+}
+
+/* On how many draws the gate holds. */
+static size_t held(const fl_published *p, const published_line *l, const double *value, double spare) {
+    size_t held = 0;
+    for (size_t i = 0; i < p->draw_count; i++)
+        held += holds(l, value[i], i, spare);
+    return held;
+}
+
+static bool enough(const published_line *l, size_t held) {
+    return l->all_draws ? l->draws && held == l->draws : 2 * held > l->draws;
+}
+
+/* ---- verdicts ---- */
+
+/* The 95 % interval of the difference between a mean of so many repetitions and the mean of all rows. */
+static double sampling_error(const published_line *l) {
+    return 1.959964 * hypot(l->deviation / sqrt(l->repetitions.value), l->error);
+}
+
+/* Where the gate fails and nothing measured says why, the recorded verdict may name one of two causes. */
+static published_verdict verdict(const fl_published *p, const published_line *l, double *const *instead) {
+    const double spare = l->errors.given ? l->errors.value * l->error : 0;
+    bool elsewhere = l->instead_count > 0;
+    if (l->holds)
+        return REPRODUCED;
+    if (l->repetitions.given && enough(l, held(p, l, l->draw_value, -sampling_error(l))))
+        return SAMPLING_ERROR;
+    for (size_t i = 0; i < l->instead_count; i++)
+        elsewhere &= enough(l, held(p, l, instead[i], spare));
+    if (elsewhere)
+        return UNPUBLISHED_INPUT;
+    return l->recorded == CONTRADICTS ? CONTRADICTS : NOT_REPRODUCED;
+}
+
+void fl_published_judge(const fl_published *p, published_line *l, double *const *instead) {
+    l->draws = p->draw_count;
+    l->draws_held = held(p, l, l->draw_value, l->errors.given ? l->errors.value * l->error : 0);
+    l->holds = enough(l, l->draws_held);
+    l->verdict = verdict(p, l, instead);
+}
+
+/* Return true if the verdict differs from the recorded one. */
+static bool published_differs(const published_line *l) { return fl_published_gated(l) && l->verdict != l->recorded; }
+
+size_t fl_published_failed(const fl_published *p) {
+    size_t failed = 0;
+    for (size_t i = 0; i < p->count; i++)
+        failed += published_differs(&p->line[i]);
+    return failed;
+}
+
+/* ---- the score ---- */
+
+published_score fl_published_score(const fl_published *p) {
+    published_score s = {0};
+    double *error = fl_must(calloc(p->count + 1, sizeof *error));
+    for (size_t i = 0; i < p->calibrated_count; i++)
+        s.calibrated += p->calibrated[i].count;
+    for (size_t i = 0; i < p->count; i++) {
+        const published_line *l = &p->line[i];
+        const bool gated = fl_published_gated(l), judged = l->simulated.policy && (gated || !isnan(l->low));
+        s.in_view += l->kind == CALIBRATED;
+        if (!judged || l->kind != PREDICTED || l->block == GIVEN)
+            continue;
+        s.predictions++;
+        if (gated)
+            s.verdict[l->verdict]++;
+        else
+            s.untested++;
+        error[s.numbers] = published_error(l);
+        if (!isnan(error[s.numbers]))
+            s.numbers++;
+    }
+    gsl_sort(error, 1, s.numbers);
+    s.median = s.numbers ? gsl_stats_quantile_from_sorted_data(error, 1, s.numbers, 0.5) : (double)NAN;
+    s.p90 = s.numbers ? gsl_stats_quantile_from_sorted_data(error, 1, s.numbers, 0.9) : (double)NAN;
+    free(error);
+    return s;
+}
+
+/* ---- claims ---- */
 
 enum { CELL = 200 }; /* bytes of a cell */
 
@@ -48,7 +180,7 @@ static char *verdict_text(const published_line *l, bool draws, char text[CELL]) 
         snprintf(of, sizeof of, " (%zu of %zu draws)", l->draws_held, l->draws);
     if (!fl_published_gated(l))
         snprintf(text, CELL, "%s", *kind ? kind : l->simulated.policy ? "-" : "not simulated");
-    else if (fl_published_differs(l))
+    else if (published_differs(l))
         snprintf(text, CELL, "%s, BUT RECORDED: %s", fl_verdict_names[l->verdict], fl_verdict_names[l->recorded]);
     else
         snprintf(text, CELL, "%s%s%s%s", kind, *kind ? ": " : "", fl_verdict_names[l->verdict], of);
@@ -88,7 +220,7 @@ static bool is_claim(const published_line *l) { return l->block == CLAIM; }
 static bool is_detail(const published_line *l) { return l->block == DETAIL; }
 static bool is_given(const published_line *l) { return l->block == GIVEN; }
 static bool is_any(const published_line *l) { return l != NULL; }
-static bool is_surprise(const published_line *l) { return l->block != CLAIM && fl_published_differs(l); }
+static bool is_surprise(const published_line *l) { return l->block != CLAIM && published_differs(l); }
 
 /* all: what a gate asks for, the distance and the number with free records, too. Otherwise the table is as wide as the
  * terminal, and the unit stands behind the quantity. */
@@ -119,10 +251,10 @@ static void print_lines(const fl_published *p, const char *title, line_choice *c
         add_number(&g, l->value);
         if (spared)
             add_number(&g, l->value_free);
-        if (all && isnan(fl_published_difference(l)))
+        if (all && isnan(published_difference(l)))
             fl_grid_add(&g, "-");
         else if (all)
-            fl_grid_add(&g, "%+.3g", fl_published_difference(l));
+            fl_grid_add(&g, "%+.3g", published_difference(l));
         if (all)
             fl_grid_add(&g, "%s", *gate_text(l, true, text) ? text : "-");
         fl_grid_add(&g, "%s", verdict_text(l, !all, text));
@@ -138,7 +270,7 @@ static void print_lines(const fl_published *p, const char *title, line_choice *c
 
 typedef const char *text_of(const published_line *l); /* NULL or empty: none */
 static const char *note_of(const published_line *l) { return l->note; }
-static const char *because_of(const published_line *l) { return fl_published_differs(l) ? NULL : l->because; }
+static const char *because_of(const published_line *l) { return published_differs(l) ? NULL : l->because; }
 
 static void put_text(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void put_text(FILE *out, const char *format, ...) {
@@ -313,7 +445,7 @@ cJSON *fl_published_json(const fl_published *p) {
             fl_json_add_real(o, "simulated_records_free", l->value_free);
         if (l->errors.given || l->repetitions.given)
             fl_json_add_real(o, "standard_error", l->error);
-        fl_json_add_real(o, "difference", fl_published_difference(l));
+        fl_json_add_real(o, "difference", published_difference(l));
         cJSON *draws = l->draw_value && p->draw[0] ? cJSON_AddObjectToObject(o, "by_draw") : NULL;
         for (size_t n = 0; draws && n < p->draw_count; n++)
             fl_json_add_real(draws, p->draw[n], l->draw_value[n]);

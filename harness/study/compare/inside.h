@@ -23,7 +23,7 @@ void fl_comparison_apart(const fl_comparison *c, fl_comparison *apart);
  * far as all runs of a policy went. */
 fl_status fl_draws_write_regret(const fl_comparison *c, const char *path, uint64_t seed, fl_diag *d);
 
-/* Published results: published_read.c fills these structs, published.c evaluates them, verdict.c judges them, claims.c
+/* Published results: published_read.c fills these structs, published.c evaluates them, claims.c judges and
  * prints them. */
 
 typedef enum form { PLAIN, SAVING_PCT, CHANGE_PCT, RATIO, DIFFERENCE, ABS_DIFFERENCE } form;
@@ -124,19 +124,11 @@ typedef struct published_score { /* over the predictions alone */
     size_t in_view;     /* lines that were in view when they were chosen */
 } published_score;
 
-/* Signed distance from the published number or range; 0 inside it, NAN where there is none. */
-double fl_published_difference(const published_line *l);
 bool fl_published_gated(const published_line *l);
-
-/* Return the distance from the published number in percent of it, or in points where the unit is a percentage; NAN
- * where there is none. */
-double fl_published_error(const published_line *l);
 
 /* Set the verdict of a line whose values and bounds are known. instead: for each selection of "holds_at" the values by
  * draw. */
 void fl_published_judge(const fl_published *p, published_line *l, double *const *instead);
-/* Return true if the verdict differs from the recorded one. */
-bool fl_published_differs(const published_line *l);
 published_score fl_published_score(const fl_published *p);
 
 /* Make one selection of the keys of several objects. A later object overrides an earlier one, and those of their keys
@@ -144,6 +136,4 @@ published_score fl_published_score(const fl_published *p);
 fl_status fl_published_merge(const fl_json *const *part, size_t count, const fl_json *at, cJSON *merged,
                              const fl_texts *policies, selection *s, fl_diag *d);
 
-/* Reads a selection, and computes its value. */
-fl_status fl_published_selection(const fl_json *at, const fl_texts *policies, selection *s, fl_diag *d);
 fl_status fl_published_value(const selection *s, const fl_comparison *c, double *value, fl_diag *d);

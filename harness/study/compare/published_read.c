@@ -148,7 +148,8 @@ static fl_status read_rivals(selection *s, const fl_texts *policies, fl_diag *d)
     return status;
 }
 
-fl_status fl_published_selection(const fl_json *at, const fl_texts *policies, selection *s, fl_diag *d) {
+/* Reads a selection, and computes its value. */
+static fl_status published_selection(const fl_json *at, const fl_texts *policies, selection *s, fl_diag *d) {
     static const char *const forms[] = {"saving_pct", "change_pct", "ratio", "difference", "abs_difference"};
     *s = (selection){.at = *at, .workload = "*"};
     size_t index = 0;
@@ -187,7 +188,7 @@ static fl_status read_bound(const fl_json *gate, const char *key, bool selectabl
     fl_status s = fl_json_get(gate, key, &value, d);
     if (!s && selectable && cJSON_IsObject(value.node)) {
         b->selected = true;
-        return fl_published_selection(&value, policies, &b->what, d);
+        return published_selection(&value, policies, &b->what, d);
     }
     return s ? s : fl_json_real(&value, selectable ? -HUGE_VAL : 0, HUGE_VAL, &b->value, d);
 }
@@ -234,7 +235,7 @@ fl_status fl_published_merge(const fl_json *const *part, size_t count, const fl_
     }
     fl_json whole = *at;
     whole.node = all;
-    return fl_published_selection(&whole, policies, s, d);
+    return published_selection(&whole, policies, s, d);
 }
 
 /* "holds_at": parts that make other selections of the simulated one. */
@@ -309,13 +310,13 @@ static fl_status read_line(const fl_json *at, const fl_texts *policies, cJSON *m
     if ((s = read_marks(at, l, d)))
         return s;
     if (fl_json_has(at, "simulated") && ((s = fl_json_get_object(at, "simulated", &simulated, d)) ||
-                                         (s = fl_published_selection(&simulated, policies, &l->simulated, d)) ||
+                                         (s = published_selection(&simulated, policies, &l->simulated, d)) ||
                                          (s = read_instead(at, &simulated, policies, merged, l, d))))
         return s;
     if (fl_json_has(at, "by_draw") && (s = fl_json_get_text(at, "by_draw", &l->by_draw, d)))
         return s;
     if (fl_json_has(at, "share_of") && ((s = fl_json_get_object(at, "share_of", &simulated, d)) ||
-                                        (s = fl_published_selection(&simulated, policies, &l->share_of, d))))
+                                        (s = published_selection(&simulated, policies, &l->share_of, d))))
         return s;
     if (l->share_of.policy && !l->simulated.policy)
         return fl_json_fail(at, d, "'share_of' of nothing, expected 'simulated' beside it");
