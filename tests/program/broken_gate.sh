@@ -55,6 +55,20 @@ cp demo.csv kept.csv
 refuse "another trace is no regression" 2 'demo.csv: not the file that ci/base.json was recorded from' "$f" regress ci/base.json
 cp kept.csv demo.csv
 
+# ---- two results ----
+cat >two.json <<'EOT'
+{"foldline_experiment": 1, "platform": "generic", "traces": ["demo.csv"], "oracles": false, "seeds": 3, "policies": ["nvboost", "energyucb", "depo"]}
+EOT
+succeed "the older" written "$f" compare two.json -o old.csv
+sed '/^demo.csv,energyucb,/s/^\([^,]*,[^,]*,\)/\11/' old.csv >new.csv # an energy with a digit more
+succeed "a result against itself" '^12 of 12 gates hold' "$f" regress old.csv old.csv
+check "has no changes" [ "$(wc -l <out)" = 1 ]
+fails "a worse one is stopped, by pairs of seeds" '^FAIL  energyucb on demo.csv: energy_j .*interval' "$f" regress old.csv new.csv
+check "nobody else is blamed" [ "$(grep -c '^FAIL' out)" = 1 ]
+succeed "the better one passes, and is shown" '^ok    energyucb on demo.csv: energy_j .*, gate energy_j<-200%' "$f" regress new.csv old.csv --fail-if 'energy_j<-200%'
+sed 's/,depo,/,odpp,/' old.csv >other.csv
+fails "a policy that is gone" '^FAIL  depo on demo.csv: recorded, but not there any more' "$f" regress old.csv other.csv
+
 # ---- a promise ----
 cat >serve.json <<EOT
 {"foldline_experiment": 1, "platform": "a100", "gpus": 1, "traces": ["$root/traces/samples/inference.csv"], "oracles": false,

@@ -16,7 +16,7 @@ while IFS= read -r row; do
 done <<END_OF_ROWS
 simulate $mix => 'run'
 oracle $mix => 'compare'
-diff RESULT RESULT => 'compare'
+diff RESULT RESULT => 'regress'
 sweep $light => 'grid'
 merge a b => 'grid'
 resume g.csv => 'grid'
@@ -66,9 +66,12 @@ compare $mix --platform h200 --policy powercap => 'cap-dynamic-min'
 compare $mix --platform h200 --policy geepafs => 'assure'
 run $mix --platform h200 --policy fixed --set sm=1200 => expected one of .*sm_mhz
 run $mix --platform h200 --seeds 5 => run has no option '--seeds'; compare, grid, search have it; did you mean '--seed'\? \(foldline run --help\)
-compare RESULT RESULT => is a result, .*foldline show
+compare RESULT RESULT => is a result, .*show, plot and report read results, regress compares two
 compare $mix --platform generic --servers 2 --policy assure => fit serving.*synth requests
-regress RESULT => is a result, expected a baseline: regress EXPERIMENT.json --bless
+regress RESULT RESULT --bound 5% => --bound has no effect on two results
+regress RESULT RESULT --fail-if sm_mhz_mean>+1% => no column 'sm_mhz_mean'
+regress RESULT RESULT RESULT => two results to compare
+regress RESULT => is a result, expected another one beside it, or a baseline: regress EXPERIMENT.json --bless
 regress $light --threshold 1% => did you mean '--fail-if'
 verify d.csv mine.so => --policy NAME or FILE.so
 plot RESULT => first what to draw, one of: pareto

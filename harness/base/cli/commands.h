@@ -6,10 +6,10 @@
 
 #define FL_COMMANDS(X)                                                                                                 \
     X(run, "one policy over one workload", "simulate sim play")                                                        \
-    X(compare, "policies over workloads, or what there is to gain at all", "oracle baselines benchmark bench diff")    \
+    X(compare, "policies over workloads, or what there is to gain at all", "oracle baselines benchmark bench")         \
     X(grid, "policies x parameters x workloads x seeds, durable, sharded", "sweep merge resume continue")              \
     X(search, "the best parameters, without the whole grid", "optimize optimise explore")                              \
-    X(regress, "a recorded experiment run again, with gates", "gate ci test baseline")                                 \
+    X(regress, "a result against a recorded or another one, with gates", "gate ci test baseline diff")                 \
     X(plan, "clocks for a pipeline of training: the least energy within a time", "schedule")                           \
     X(tune, "your command at a few clocks, and the one that saves most", "measure")                                    \
     X(advise, "one clock for what was measured, and how sure that is", "recommend best suggest choose")                \
@@ -18,7 +18,7 @@
     X(synth, "a synthetic kernel trace, or requests, seeded", "generate")                                              \
     X(import, "files of profilers and sensor tools, made canonical", "convert formats format")                         \
     X(show, "what is in a file: a trace, a sweep, a result, a log, a platform",                                        \
-      "trace stats stat info inspect head cat print view diff")                                                        \
+      "trace stats stat info inspect head cat print view")                                                             \
     X(list, "the policies, or the platforms; or one of them in full", "ls policy platform board boards gpus")          \
     X(plot, "a picture of a result or a trace", "draw graph chart picture")                                            \
     X(report, "one page of results, to read and to print", "html page")                                                \

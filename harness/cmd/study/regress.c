@@ -22,9 +22,11 @@
 #include <string.h>
 
 static const fl_command_help help = {
-    "regress", "BASELINE.json [--fail-if RULE ...] | EXPERIMENT.json --bless -o BASELINE.json",
-    "Runs the experiment of a recorded baseline again and compares the results. If a gate fails, the command names it "
-    "and ends with exit status 1.",
+    "regress",
+    "BASELINE.json [--fail-if RULE ...] | EXPERIMENT.json --bless -o BASELINE.json | OLD.csv NEW.csv [--fail-if RULE "
+    "...]",
+    "Runs the experiment of a recorded baseline again and compares the results, or compares two results of compare or "
+    "grid. If a gate fails, the command names it and ends with exit status 1.",
     "RULE: 'energy_j>+1%', 'makespan_s>+0.5%', 'energy_saving_pct<-0.2', 'energy_j!1%' (either way). A rule fails if "
     "the whole confidence interval of the change lies beyond it; the interval is paired over seeds and covers 95 % "
     "over all rows and rules together. The default rules are energy_j>+1%, makespan_s>+1% and violated>+0. A run that "
@@ -40,8 +42,8 @@ typedef struct regress {
     size_t rules;
     fl_gate_result result;
     cJSON *provenance;
-    bool is_baseline; /* else what was given is an experiment */
-    char *experiment; /* its path */
+    bool is_baseline; /* else what was given is an experiment, or two results */
+    char *experiment; /* its path; NULL: two results */
 } regress;
 
 typedef struct regress_options {
@@ -60,16 +62,16 @@ static fl_status parse_rules(regress *g, const char *const *text, size_t count, 
 }
 
 /* The metrics of the rules, each once. */
-static void set_metrics(regress *g) {
-    g->now.metric = fl_must(calloc(g->rules + 1, sizeof *g->now.metric));
-    g->now.fail_if = fl_must(calloc(g->rules + 1, sizeof *g->now.fail_if));
+static void set_metrics(const regress *g, fl_gate_record *r) {
+    r->metric = fl_must(calloc(g->rules + 1, sizeof *r->metric));
+    r->fail_if = fl_must(calloc(g->rules + 1, sizeof *r->fail_if));
     for (size_t i = 0; i < g->rules; i++) {
         size_t k = 0;
-        while (k < g->now.metric_count && strcmp(g->now.metric[k], g->rule[i].metric) != 0)
+        while (k < r->metric_count && strcmp(r->metric[k], g->rule[i].metric) != 0)
             k++;
-        if (k == g->now.metric_count)
-            g->now.metric[g->now.metric_count++] = fl_must(strdup(g->rule[i].metric));
-        g->now.fail_if[g->now.fail_if_count++] = fl_must(strdup(g->rule[i].text));
+        if (k == r->metric_count)
+            r->metric[r->metric_count++] = fl_must(strdup(g->rule[i].metric));
+        r->fail_if[r->fail_if_count++] = fl_must(strdup(g->rule[i].text));
     }
 }
 
@@ -95,7 +97,7 @@ static fl_status choose_rules(regress *g, const fl_texts *asked, const fl_texts 
     if (!s)
         s = add_violated(g, bounds, d);
     if (!s)
-        set_metrics(g);
+        set_metrics(g, &g->now);
     return s;
 }
 
@@ -180,12 +182,13 @@ static char *relative_to(const char *file, const char *path) {
     return text;
 }
 
+/* Of two results each change is shown: nobody set the gates for them. */
 static void print_result(const regress *g, bool all) {
     for (size_t i = 0; i < g->result.count; i++) {
         const fl_gate_finding *f = &g->result.finding[i];
         if (f->failed)
             printf("FAIL  %s\n", f->text);
-        else if (!f->rule || all)
+        else if (!f->rule || all || (!g->experiment && f->change != 0))
             printf("%s  %s\n", f->rule ? "ok  " : "note", f->text);
     }
 }
@@ -223,28 +226,48 @@ static fl_status bless(regress *g, const char *to, bool json, fl_diag *d) {
 }
 
 static fl_status hold(regress *g, const regress_options *o, fl_diag *d) {
+    const char *name = g->experiment ? g->old.experiment : o->rest.item[1];
     fl_status s = fl_gate_compare(&g->old, &g->now, g->rule, g->rules, &g->result, d);
     if (!s && o->json) {
-        fl_json_tell(fl_gate_result_json(g->old.experiment, &g->result));
+        fl_json_tell(fl_gate_result_json(name, &g->result));
     } else if (!s) {
         print_result(g, o->all);
         printf("%zu of %zu gates hold\n", g->result.count - g->result.failed, g->result.count);
     }
-    return !s && o->junit ? fl_gate_junit(o->junit, g->old.experiment, &g->result, d) : s;
+    return !s && o->junit ? fl_gate_junit(o->junit, name, &g->result, d) : s;
+}
+
+static bool is_result(const char *path) {
+    fl_file_type type;
+    fl_diag ignored = {0};
+    return !fl_file_type_find(path, &type, &ignored) && type == FL_FILE_RESULT;
+}
+
+/* Compares two results: what was recorded is read from the first. */
+static fl_status read_results(regress *g, const regress_options *o, fl_diag *d) {
+    if (o->bless || o->out || o->setup.bounds.count)
+        return fl_refuse(d, "%s has no effect on two results, expected --fail-if",
+                         o->bless ? "--bless"
+                         : o->out ? "-o"
+                                  : "--bound");
+    set_metrics(g, &g->old);
+    const fl_status s = fl_gate_read_result(o->rest.item[0], &g->old, d);
+    return s ? s : fl_gate_read_result(o->rest.item[1], &g->now, d);
 }
 
 /* What was given: a baseline, or an experiment that becomes one. */
 static fl_status open_given(regress *g, regress_options *o, fl_diag *d) {
+    const char *path = o->rest.count ? o->rest.item[0] : NULL;
+    if (o->rest.count == 2 && is_result(path) && is_result(o->rest.item[1]))
+        return FL_OK;
     if (o->rest.count != 1)
-        return fl_refuse(d, "expected one baseline or experiment");
-    const char *path = o->rest.item[0];
+        return fl_refuse(d, "expected one baseline or experiment, or two results to compare");
     cJSON *tree = NULL;
-    fl_file_type type;
-    fl_diag ignored = {0};
     fl_status s = fl_json_read(path, &tree, d);
-    if (s == FL_BAD_INPUT && !fl_file_type_find(path, &type, &ignored) && type == FL_FILE_RESULT)
+    if (s == FL_BAD_INPUT && is_result(path))
         s = fl_fail(d, s, path, 1, 0,
-                    "is a result, expected a baseline: regress EXPERIMENT.json --bless -o BASELINE.json");
+                    "is a result, expected another one beside it, or a baseline: regress EXPERIMENT.json --bless -o "
+                    "BASELINE.json");
     g->is_baseline = !s && cJSON_HasObjectItem(tree, "foldline_baseline");
     cJSON_Delete(tree);
     if (s || (g->is_baseline && (s = fl_gate_read(path, &g->old, d))))
@@ -297,9 +320,11 @@ int fl_cmd_regress(int argc, char **argv) {
     fl_status s = open_given(&g, &o, &d);
     if (!s)
         s = choose_rules(&g, &o.fail_if, &o.setup.bounds, &d);
-    if (!s)
+    if (!s && !g.experiment)
+        s = read_results(&g, &o, &d);
+    else if (!s)
         s = choose_bounds(&g, o.rest.item[0], &o.setup.bounds, &d);
-    if (!s)
+    if (!s && g.experiment)
         s = run_experiment(&g, o.bless ? NULL : o.rest.item[0], &o.setup, option, FL_COUNT(option), &d);
     if (!s)
         s = o.bless ? bless(&g, o.out ? o.out : o.rest.item[0], o.json, &d) : hold(&g, &o, &d);

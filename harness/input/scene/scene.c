@@ -192,7 +192,8 @@ fl_status fl_scene_sort(fl_scene_options *o, fl_texts *files, fl_diag *d) {
         else if (!into[type])
             s = fl_fail(d, FL_BAD_INPUT, path, 1, 0,
                         "is %s, expected a kernel trace, a sweep, programs, a pipeline, or a server and requests%s",
-                        name, type == FL_FILE_RESULT ? " (foldline show, plot and report read results)" : "");
+                        name,
+                        type == FL_FILE_RESULT ? " (show, plot and report read results, regress compares two)" : "");
         else if (*into[type])
             s = fl_fail(d, FL_BAD_INPUT, path, 1, 0, "is %s like %s, expected one file of this type", name,
                         *into[type]);

@@ -130,8 +130,12 @@ fl_gate_row *fl_gate_add_row(fl_gate_record *r, const char *policy, const char *
     return row;
 }
 
-/* One more seed: the values of a metric stand together, so they move apart. */
-static void add_seed(const fl_gate_record *r, fl_gate_row *row, const double *value) {
+/* The values of a metric stand together, so they move apart. */
+fl_gate_row *fl_gate_add_seed(fl_gate_record *r, const char *policy, const char *workload, const char *platform,
+                              const double *value) {
+    fl_gate_row *row = find_row(r, policy, workload, platform);
+    if (!row)
+        row = fl_gate_add_row(r, policy, workload, platform);
     const size_t n = row->seeds;
     double *more = fl_must(malloc((r->metric_count * (n + 1) + 1) * sizeof *more));
     for (size_t m = 0; m < r->metric_count; m++) {
@@ -142,6 +146,7 @@ static void add_seed(const fl_gate_record *r, fl_gate_row *row, const double *va
     free(row->value);
     row->value = more;
     row->seeds = n + 1;
+    return row;
 }
 
 fl_status fl_gate_take(fl_gate_record *r, const fl_comparison *c, fl_diag *d) {
@@ -149,15 +154,12 @@ fl_status fl_gate_take(fl_gate_record *r, const fl_comparison *c, fl_diag *d) {
     fl_status s = FL_OK;
     for (size_t i = 0; !s && i < c->mean_first; i++) {
         const fl_row_result *from = &c->row[i];
-        const char *platform = from->platform ? from->platform : "";
         for (size_t m = 0; !s && m < r->metric_count; m++)
             s = fl_row_value(from, r->metric[m], &value[m], d);
         if (s)
             break;
-        fl_gate_row *row = find_row(r, from->policy, from->workload, platform);
-        if (!row)
-            row = fl_gate_add_row(r, from->policy, from->workload, platform);
-        add_seed(r, row, value);
+        fl_gate_row *row =
+            fl_gate_add_seed(r, from->policy, from->workload, from->platform ? from->platform : "", value);
         if (from->breaks[0] && !row->breaks)
             row->breaks = fl_must(strdup(from->breaks));
     }

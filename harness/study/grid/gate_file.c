@@ -98,6 +98,67 @@ out:
     return s;
 }
 
+/* ---- a result in place of a baseline ---- */
+
+enum { WORKLOAD, POLICY, PLATFORM, SEED, NAMES };
+
+typedef struct result {
+    fl_gate_record *r;
+    double *value;             /* of each metric, in one row */
+    size_t at[NAMES], *metric; /* fields of the row */
+    size_t width;              /* 0: the head is still to come */
+} result;
+
+static fl_status read_head(result *x, const fl_csv_row *row, fl_diag *d) {
+    static const char *const name[NAMES] = {"workload", "policy", "platform", "seed"};
+    x->width = row->count;
+    for (size_t k = 0; k < NAMES + x->r->metric_count; k++) {
+        const char *wanted = k < NAMES ? name[k] : x->r->metric[k - NAMES];
+        size_t i = 0;
+        while (i < row->count && strcmp(row->field[i].text, wanted) != 0)
+            i++;
+        if (i == row->count)
+            return fl_fail(d, FL_BAD_INPUT, row->file, row->line, 0, "no column '%s', expected a result that has it",
+                           wanted);
+        *(k < NAMES ? &x->at[k] : &x->metric[k - NAMES]) = i;
+    }
+    return FL_OK;
+}
+
+static fl_status read_result(void *user, const fl_csv_row *row, fl_diag *d) {
+    result *x = user;
+    fl_gate_record *r = x->r;
+    if (!x->width)
+        return read_head(x, row, d);
+    fl_status s = fl_columns_width(row, x->width, d);
+    if (s || !strcmp(row->field[x->at[WORKLOAD]].text, "mean"))
+        return s;
+    for (size_t m = 0; !s && m < r->metric_count; m++) {
+        x->value[m] = NAN;
+        if (strcmp(row->field[x->metric[m]].text, "n/a") != 0)
+            s = fl_field_real_or_nan(row, x->metric[m], r->metric[m], -HUGE_VAL, HUGE_VAL, &x->value[m], d);
+    }
+    if (!s && !r->row_count)
+        s = fl_field_int(row, x->at[SEED], "seed", 0, INT64_MAX, &r->seed, d);
+    if (!s)
+        fl_gate_add_seed(r, row->field[x->at[POLICY]].text, row->field[x->at[WORKLOAD]].text,
+                         row->field[x->at[PLATFORM]].text, x->value);
+    return s;
+}
+
+fl_status fl_gate_read_result(const char *path, fl_gate_record *r, fl_diag *d) {
+    const fl_csv_options options = {.trim = true};
+    result x = {.r = r,
+                .value = fl_must(calloc(r->metric_count + 1, sizeof *x.value)),
+                .metric = fl_must(calloc(r->metric_count + 1, sizeof *x.metric))};
+    const fl_status s = fl_csv_read(path, &options, NULL, read_result, &x, d);
+    free(x.value);
+    free(x.metric);
+    return s;
+}
+
+/* ---- where a record is from ---- */
+
 static const char *text_of(const cJSON *object, const char *key) {
     const char *text = cJSON_GetStringValue(cJSON_GetObjectItem(object, key));
     return text ? text : "";

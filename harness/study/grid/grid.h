@@ -67,6 +67,9 @@ typedef struct fl_gate_record {
 
 void fl_gate_record_free(fl_gate_record *r);
 fl_status fl_gate_read(const char *path, fl_gate_record *r, fl_diag *d);
+/* Read the rows of a result, the CSV of compare or grid, for the metrics of *r, which must be set. FL_BAD_INPUT: the
+ * result lacks a metric. */
+fl_status fl_gate_read_result(const char *path, fl_gate_record *r, fl_diag *d);
 /* Record a new baseline. provenance is borrowed. */
 fl_status fl_gate_write(const char *path, const fl_gate_record *r, const cJSON *provenance, fl_diag *d);
 /* Check that a record is comparable. FL_BAD_INPUT: it was made by another version, or from files of the same name with
