@@ -25,7 +25,8 @@ static const fl_command_help help = {
     "seen.",
     "BASE.plans.csv, BASE.measured.csv and BASE.instructions.csv are read (harness/manual/formats/pipelines.md), "
     "BASE.order.csv and BASE.caps.csv where they are there. Without an order the schedule is 1F1B over --stages.\n\n"
-    "The laws are of models/laws/laws.h. What few plans cannot tell comes from what is expected of any chip, or, with "
+    "Time and power follow the clock by the laws of a platform (models/README.md), which foldline plot models draws. "
+    "What few plans cannot tell comes from what is expected of any chip, or, with "
     "--like, from other pipelines measured on the same chip. Each prediction is a run of the engine.\n\n"
     "A link that no plan keeps waiting cannot be told from the others: its time stays near what was expected.\n\n"
     "-o writes the mean of several fits, each to half of the plans: a planner exploits what one fit gets wrong."};

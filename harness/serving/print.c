@@ -133,7 +133,7 @@ static void fill(cJSON *root, cJSON *gpu, cJSON *power, const fl_platform *base,
     set_note(notes, "gpu.power.b0_w", "static power too: steps of one memory clock do not tell it from C V");
     set_note(notes, "gpu.power.c_w", "in b0_w, see there");
     set_note(notes, "gpu.power.voltage",
-             "its form is what is expected of any chip: flat, then a line (harness/serving/inside.h)");
+             "its form is what is expected of any chip: flat up to a clock, and from there a line that rises");
 }
 
 fl_status fl_serving_steps_platform(const fl_serving_steps_fit *f, const char *name, const char *path, fl_diag *d) {

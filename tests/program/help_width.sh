@@ -6,17 +6,19 @@ check "the commands are found" test ${#commands[@]} -ge 35
 too_wide() { awk -v width="$1" 'length > width { print; wide = 1 } END { exit !wide }'; }
 for width in 60 80 120; do
   export COLUMNS=$width
-  wide=
+  wide= sources=
   most=0
   while read -r c; do
     # shellcheck disable=SC2086 # two words, of "fit device"
     ("$f" $c --help && "$f" $c --help all) >"$dir/help" || wide+=" [$c fails]"
     too_wide $width <"$dir/help" >>"$dir/lines" && wide+=" [$c]"
+    ! grep -qE '[a-z]/[a-z_]+\.[ch]\b' "$dir/help" || sources+=" [$c]"
     longest=$(wc -L <"$dir/help")
     [ "$longest" -le "$most" ] || most=$longest
   done < <(printf '%s\n' "" "${commands[@]}" "help experiment")
   "$f" help experiment | too_wide $width >>"$dir/lines" && wide+=" [help experiment]"
   check "every help fits $width columns:$wide" test -z "$wide"
+  check "none names a source file:$sources" test -z "$sources"
   check "and uses them" test "$most" -gt $((width - 5))
 done
 check "the same words at any width" cmp <(COLUMNS=60 "$f" compare --help all | tr -s ' \n' '\n' | grep -vxF '\') \
