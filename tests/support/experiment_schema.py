@@ -55,7 +55,7 @@ with tempfile.TemporaryDirectory() as folder:
                 at(wrong[-1], path)["nobody_knows_this"] = 1
             if path and kind != ("foldline_experiment",):
                 wrong.append(copy.deepcopy(tree))
-                at(wrong[-1], path[:-1])[path[-1]] = [{}]
+                at(wrong[-1], path[:-1])[path[-1]] = [[{}]]  # a list of objects, even empty ones, is right in some places
             for tree_ in wrong:
                 tried += 1
                 if validator.is_valid(tree_):
