@@ -38,7 +38,7 @@ for ((seed = 1; count < logs; seed++)); do
     cat "$work/fits" >>"$work/all"
     result=$("$foldline" verify "$work/log" --format geepafs --platform "$platform" --policy assure --set theta=$theta \
       --json) || true # 1 where one differs
-    [[ $result =~ ^\{\"decisions\":([0-9]+),\"differ\":([0-9]+),.*\"torn_line\":null ]] ||
+    [[ $result =~ \"decisions\":([0-9]+),\"differ\":([0-9]+),.*\"torn_line\":null ]] ||
       { echo "seed $seed, theta $theta: $result"; exit 1; }
     count=$((count + 1)) decisions=$((decisions + BASH_REMATCH[1])) differ=$((differ + BASH_REMATCH[2]))
     [ "${BASH_REMATCH[2]}" = 0 ] || echo "seed $seed, theta $theta: $result"

@@ -68,8 +68,8 @@ slurmd -D >"$work/d.log" 2>&1 &
 pids+=($!)
 until sinfo -h -o %T 2>/dev/null | grep -q idle; do alive; done
 
-"$build/foldline" sweep tests/gate/gate.json -o "$work/whole.csv" --seconds 10 >"$work/whole.log" 2>&1 || fail "the grid fails by itself"
-ids=$(FOLDLINE=$build/foldline SWEEP_OPTIONS="--seconds 10" harness/slurm/submit.sh tests/gate/gate.json "$work/array.csv" 5) ||
+"$build/foldline" grid tests/gate/gate.json -o "$work/whole.csv" --seconds 10 >"$work/whole.log" 2>&1 || fail "the grid fails by itself"
+ids=$(FOLDLINE=$build/foldline GRID_OPTIONS="--seconds 10" harness/slurm/submit.sh tests/gate/gate.json "$work/array.csv" 5) ||
   fail "cannot submit"
 until [ -s "$work/array.csv" ]; do
   alive

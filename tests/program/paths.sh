@@ -19,6 +19,7 @@ one() {
   echo $? >"$folder/status"
   line=$(sed -n 's/^paths taken: //p' "$folder/stderr")
   sed -i '/^paths taken: /d' "$folder/stderr"
+  progress "$folder/stderr"
   mv "$out" "$folder/files"
   while read -r path times; do
     [ -z "$path" ] || taken[$path]=$((${taken[$path]:-0} + times))

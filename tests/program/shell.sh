@@ -20,12 +20,15 @@ bad() {
   shift
   printf '    %s\n' "$@"
 }
+# progress FILE: takes the lines of progress out of it that a command writes each 10 s where standard error is no terminal
+progress() { sed -i -E '/^foldline [a-z ]+(, [a-z -]+)?: ([0-9]+ %, )?[0-9.]+ (s|min|h)(, about [0-9.]+ (s|min|h) left)?$/d' "$1"; }
 # refuse NAME STATUS PATTERN COMMAND...: exits with STATUS, one line on stderr that matches PATTERN, nothing on stdout
 refuse() {
   local name=$1 want=$2 pattern=$3 status lines
   shift 3
   "$@" >"$dir/out" 2>"$dir/err" </dev/null
   status=$?
+  progress "$dir/err"
   lines=$(wc -l <"$dir/err")
   if [ $status = "$want" ] && [ "$lines" = 1 ] && grep -qE -- "$pattern" "$dir/err" && [ ! -s "$dir/out" ]; then
     ok "$name"

@@ -350,6 +350,7 @@ static void test_phases(void) {
         {"f,1,0,0,9,1,0,1,,,1.5,,\n", "phase"},
         {"f,1,0,0,9,1,0,1,,,1,2,\n", "host_bound"},
         {"f,1,0,0,9,1,0,1,,,,,\nf,1,0,0,9,1,0,1,,,,,\n", "a second row for 'f'"},
+        {"f,1,0,0,9,1,0,1,,,0.25,,\nf,1,0,0,9,1,0,1,,,1,,\n", "a row of the whole kernel behind one of its phases"},
         {"f,1,0,0,9,1,0,1,,,0.5,,\ng,1,0,0,9,1,0,1,,,,,\nf,1,0,0,9,1,0,1,,,0.5,,\n", "phases of 'f'"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

@@ -152,6 +152,10 @@ static fl_status on_row(void *user, const fl_csv_row *row, fl_diag *d) {
         k.phase = 1;
     if (!status && k.phase <= 0)
         status = FL_FIELD_FAIL(d, row, l->where[PHASE], "phase 0, expected a share of the kernel's time");
+    if (!status && k.phase >= 1 && l->k.count &&
+        strcmp(l->k.kind[l->k.count - 1].name, row->field[l->where[NAME]].text) == 0)
+        status = FL_FIELD_FAIL(d, row, l->where[NAME],
+                               "a row of the whole kernel behind one of its phases, expected a phase below 1");
     if (!status)
         status = get_optional(l, row, HOST_BOUND, 1, &k.host_bound, d);
     if (!status)
