@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Results do not depend on the way of advancing: run, compare and grid print and write the same bytes by every
 # path that --path forces, on 1 and 2 threads, and each path was taken. On samples, experiments and random workloads:
-# FL_PATHS=300 of them instead of 3 (nightly, with the experiments that take longer); FL_PATHS_FROM: the first one.
+# FL_PATHS=100 of them instead of 3 (nightly, with the experiments that take longer); FL_PATHS_FROM: the first one.
 . "$(dirname "$0")/shell.sh"
 export FOLDLINE_SHARE=$PWD/models
 count=${FL_PATHS:-3} from=${FL_PATHS_FROM:-1} # seeds of the random workloads
