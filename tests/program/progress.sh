@@ -44,7 +44,7 @@ for number in INT TERM; do
     rm -f "$dir"/a\ grid.*
     env --default-signal=INT "$f" grid harness/experiments/mf-gpoeo-short.json --no-oracle --seeds $seeds --workload AI_FE \
       --policy mf-gpoeo -o "$dir/a grid.csv" >"$dir/out" 2>"$dir/err" &
-    for tenth in $(seq 600); do
+    for tenth in $(seq 3000); do
       [ "$(wc -l 2>"$dir/check" <"$dir/a grid.csv.journal" || echo 0)" -gt 2 ] && break
       sleep 0.1
     done
@@ -73,7 +73,7 @@ for number in INT TERM HUP; do
   (exec 9<>"$dir/never.json"
   pty "$dir/both" sh -c 'echo $$ >"$1"; exec "$2" compare "$3" --no-oracle' sh "$dir/pid" "$f" "$dir/never.json"
   echo $? >"$dir/status") 2>"$dir/err" &
-  for tenth in $(seq 600); do
+  for tenth in $(seq 3000); do
     grep -aqs 'foldline compare: [0-9]* s' "$dir/both" && break
     sleep 0.1
   done

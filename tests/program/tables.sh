@@ -165,6 +165,7 @@ while IFS= read -r command; do
   for part in both power energy; do
     # shellcheck disable=SC2086
     (cd "$dir" && cp $part.csv sweep.csv && "$f" $command) >"$dir/$part.out" 2>&1 || bad "${command%% *} with $part" "$(head -c 300 "$dir/$part.out")"
+    progress "$dir/$part.out"
     sed -i 's/[0-9a-f]\{64\}//g; s/n\/a/-/g' "$dir/$part.out"
   done
   check "power alone is enough: $command" cmp "$dir/both.out" "$dir/power.out"
