@@ -22,15 +22,7 @@
 #include <string.h>
 
 typedef struct fl_oracle_job {
-    fl_scene *scene;
-    fl_run_result standard;
-    fl_choice *choice;
-    fl_static_point *point;
-    fl_row_result *row; /* by choice, where there are promises: choice_count */
-    size_t choice_count, choices, runs;
-    bool exact; /* one stream on one GPU: a table tells what static clocks take */
-    fl_oracle_table table;
-    fl_reference ref;
+    const fl_solved *solved;
     fl_kernel_choice *kernel;
     fl_kernel_total whole; /* with the best clock per kind of kernel */
     uint64_t switches;     /* of the clairvoyant schedule */
@@ -38,114 +30,46 @@ typedef struct fl_oracle_job {
 
 typedef struct fl_oracle_jobs {
     fl_oracle_job *job;
-    fl_promises promises;
-    double bound, risk;
-    fl_objective objective;
-    size_t positions;
+    const fl_comparison_options *o;
+    const fl_promises *promises;
     bool several, wide; /* workloads; columns of the table */
 } fl_oracle_jobs;
 
-static fl_status count_switches(fl_oracle_job *j, const fl_oracle_jobs *w, fl_diag *d) {
-    fl_oracle_result r;
-    fl_status s =
-        fl_oracle_clairvoyant(&j->table, w->objective, fl_limit_ps(j->standard.makespan_ps, w->bound), true, &r, d);
-    j->switches = s ? 0 : r.switches;
-    free(r.schedule);
-    free(r.change);
-    return s;
-}
-
-/* The run at the default clocks, and how many runs at static clocks it takes: none where a table tells them all. */
-static fl_status begin(void *user, size_t i, fl_diag *d) {
-    const fl_oracle_jobs *w = user;
-    fl_oracle_job *j = &w->job[i];
-    fl_scene *s = j->scene;
-    fl_run_options run = {.w = s->w, .rates = s->rates, .spec = &s->platform.node, .facts = &s->facts};
-    fl_status status = fl_run(&run, &j->standard, d);
-    if (!status)
-        status = fl_oracle_choices(s->w, &s->platform.node, &j->choice, &j->choices, d);
-    if (status)
-        return status;
-    j->choice_count = j->choices;
-    j->exact = !fl_oracle_inexact(s->w, s->rates, &s->platform.node);
-    j->runs = w->promises.count || !j->exact ? j->choices : 0;
-    j->point = fl_must(calloc(j->choices + 1, sizeof *j->point));
-    j->kernel = fl_must(calloc(s->w->class_count + 1, sizeof *j->kernel));
-    j->row = fl_must(calloc(j->choices + 1, sizeof *j->row));
-    return FL_OK;
-}
-
-/* k counts the runs of all scenes. */
-static fl_status run_static(void *user, size_t k, fl_diag *d) {
-    const fl_oracle_jobs *w = user;
-    const fl_promised_under under = {&w->promises, w->bound, fl_promises_watched(&w->promises) ? FL_POWER_WINDOW_NS : 0,
-                                     w->objective};
-    fl_oracle_job *j = w->job;
-    for (; k >= j->runs; j++)
-        k -= j->runs;
-    fl_scene *s = j->scene;
-    if (w->promises.count)
-        return fl_static_promised(s, &j->standard, &under, &j->choice[k], &j->point[k], &j->row[k], d);
-    return fl_static_run(s->w, s->rates, &s->platform.node, &s->facts, &j->choice[k], &j->point[k], d);
-}
-
+/* What no comparison asks of a scene. */
 static fl_status solve(void *user, size_t i, fl_diag *d) {
     const fl_oracle_jobs *w = user;
     fl_oracle_job *j = &w->job[i];
-    const fl_scene *s = j->scene;
-    fl_status status = j->exact ? fl_oracle_table_make(s->w, s->rates, &s->platform.node, w->positions, &j->table, d)
-                                : fl_oracle_table_static(j->point, j->choices, &j->table, d);
-    if (!status && j->exact)
-        fl_oracle_table_points(&j->table, j->point);
-    if (!status && w->promises.count)
-        j->choices = fl_static_keep(j->row, j->point, j->choices);
-    j->choices = fl_risk_keep(s, w->bound, w->risk, j->point, j->choices);
-    j->ref = (fl_reference){.w = s->w,
-                            .standard = &j->standard,
-                            .point = j->point,
-                            .point_count = j->choices,
-                            .table = &j->table,
-                            .objective = w->objective,
-                            .bound = w->bound};
-    if (!status)
-        status = fl_reference_solve(&j->ref, d);
-    if (!status)
-        status = count_switches(j, w, d);
-    if (!status)
-        status = fl_oracle_per_kernel(s->w, s->rates, &s->platform.node, w->objective, w->bound, &j->table, j->kernel,
-                                      &j->whole, d);
-    if (!status && !w->promises.count) /* which it may break */
-        fl_reference_offer(&j->ref, j->whole.energy_j, j->whole.time_s, j->whole.time_ps);
-    return status;
-}
-
-static fl_status solve_all(fl_oracle_jobs *w, size_t scenes, unsigned threads, fl_diag *d) {
-    size_t runs = 0;
-    fl_status s = fl_pool_run(begin, w, scenes, threads, NULL, d);
-    for (size_t i = 0; i < scenes; i++)
-        runs += w->job[i].runs;
-    if (!s)
-        s = fl_pool_run(run_static, w, runs, threads, "static clocks", d);
-    return s ? s : fl_pool_run(solve, w, scenes, threads, "oracles", d);
+    const fl_solved *x = j->solved;
+    const fl_scene *s = x->s;
+    fl_oracle_result r;
+    fl_status status = fl_oracle_clairvoyant(&x->table, w->o->objective,
+                                             fl_limit_ps(x->standard.makespan_ps, w->o->bound), true, &r, d);
+    j->switches = status ? 0 : r.switches;
+    free(r.schedule);
+    free(r.change);
+    j->kernel = fl_must(calloc(s->w->class_count + 1, sizeof *j->kernel));
+    return status ? status
+                  : fl_oracle_per_kernel(s->w, s->rates, &s->platform.node, w->o->objective, w->o->bound, &x->table,
+                                         j->kernel, &j->whole, d);
 }
 
 /* What is minimised has columns of its own where it is not the energy. */
 static void add_heads(fl_grid *g, const fl_oracle_jobs *w) {
     char head[32];
-    const char *title = fl_objective_title[w->objective];
+    const char *title = fl_objective_title[w->o->objective];
     if (w->several)
         fl_grid_column(g, "workload", "what runs");
     fl_grid_column(g, "policy", "the default, and what is best for the workload under the bound");
     fl_grid_column(g, "energy J", "energy of the GPUs");
     fl_grid_column(g, "saved %", "energy saved against the driver's default");
-    if (w->objective != FL_MIN_ENERGY) {
+    if (w->o->objective != FL_MIN_ENERGY) {
         snprintf(head, sizeof head, "%s saved %%", title);
         fl_grid_column(g, head, "%s saved against the driver's default", title);
     }
     fl_grid_column(g, "time s", "time until the work is done");
     fl_grid_column(g, "slowdown %", "time above the driver's default");
-    if (w->objective != FL_MIN_ENERGY && w->wide) {
-        snprintf(head, sizeof head, "%s %s", title, fl_objective_unit[w->objective]);
+    if (w->o->objective != FL_MIN_ENERGY && w->wide) {
+        snprintf(head, sizeof head, "%s %s", title, fl_objective_unit[w->o->objective]);
         fl_grid_column(g, head, "what is minimised");
     }
     fl_grid_column(g, "", "remarks");
@@ -154,17 +78,17 @@ static void add_heads(fl_grid *g, const fl_oracle_jobs *w) {
 /* against_j, against_s: what it is compared with. */
 static void add_line(fl_grid *g, const fl_oracle_jobs *w, const fl_oracle_job *j, const char *what, double energy_j,
                      double time_s, double against_j, double against_s, const char *remark) {
-    const double own = fl_objective_value(w->objective, energy_j, time_s);
+    const double own = fl_objective_value(w->o->objective, energy_j, time_s);
     if (w->several)
-        fl_grid_add(g, "%s", j->scene->w->name);
+        fl_grid_add(g, "%s", j->solved->s->w->name);
     fl_grid_add(g, "%s", what);
     fl_grid_number(g, energy_j, -6, "");
     fl_grid_number(g, 100 * (1 - energy_j / against_j), 2, ""); /* n/a: nothing ran */
-    if (w->objective != FL_MIN_ENERGY)
-        fl_grid_number(g, 100 * (1 - own / fl_objective_value(w->objective, against_j, against_s)), 2, "");
+    if (w->o->objective != FL_MIN_ENERGY)
+        fl_grid_number(g, 100 * (1 - own / fl_objective_value(w->o->objective, against_j, against_s)), 2, "");
     fl_grid_number(g, time_s, -6, "");
     fl_grid_number(g, 100 * (time_s / against_s - 1), 2, "");
-    if (w->objective != FL_MIN_ENERGY && w->wide)
+    if (w->o->objective != FL_MIN_ENERGY && w->wide)
         fl_grid_number(g, own, -6, "");
     fl_grid_add(g, "%s", remark);
 }
@@ -172,61 +96,61 @@ static void add_line(fl_grid *g, const fl_oracle_jobs *w, const fl_oracle_job *j
 /* Of the whole workload, against its default. */
 static void add_whole(fl_grid *g, const fl_oracle_jobs *w, const fl_oracle_job *j, const char *what, double energy_j,
                       double time_s, const char *remark) {
-    add_line(g, w, j, what, energy_j, time_s, j->standard.energy_j, j->standard.makespan_s, remark);
+    add_line(g, w, j, what, energy_j, time_s, j->solved->standard.energy_j, j->solved->standard.makespan_s, remark);
 }
 
 /* Of the best static clock; NAN where there is none, or the model states nothing. */
 static fl_risk risk_of(const fl_oracle_jobs *w, const fl_oracle_job *j) {
-    if (j->ref.best_static >= j->choices)
+    if (j->solved->ref.best_static >= j->solved->choices)
         return (fl_risk){NAN, NAN};
-    return fl_risk_at(j->scene, &j->point[j->ref.best_static].at, w->bound, w->objective);
+    return fl_risk_at(j->solved->s, &j->solved->point[j->solved->ref.best_static].at, w->o->bound, w->o->objective);
 }
 
 /* "; COLUMN VALUE" of all that was promised. */
 static void add_promised(const fl_oracle_jobs *w, const fl_oracle_job *j, char *text, size_t size) {
-    const fl_choice *at = &j->point[j->ref.best_static].at;
+    const fl_choice *at = &j->solved->point[j->solved->ref.best_static].at;
     size_t k = 0;
-    while (w->promises.count && (j->choice[k].sm != at->sm || j->choice[k].mem != at->mem))
+    while (w->promises->count && (j->solved->choice[k].sm != at->sm || j->solved->choice[k].mem != at->mem))
         k++;
-    for (size_t i = 0; i < w->promises.count; i++) {
+    for (size_t i = 0; i < w->promises->count; i++) {
         const size_t used = strlen(text);
         double value = NAN;
-        fl_row_value(&j->row[k], w->promises.item[i].column, &value, NULL);
-        snprintf(text + used, size - used, "; %s %.5g", w->promises.item[i].column, value);
+        fl_row_value(&j->solved->promised[k], w->promises->item[i].column, &value, NULL);
+        snprintf(text + used, size - used, "; %s %.5g", w->promises->item[i].column, value);
     }
 }
 
 static void add_none(fl_grid *g, const fl_oracle_jobs *w, const fl_oracle_job *j) {
     char all[512] = "no clock holds", text[FL_PROMISE_TEXT];
-    for (size_t bit = isinf(w->bound) ? 1 : 0; bit <= w->promises.count; bit++) {
+    for (size_t bit = isinf(w->o->bound) ? 1 : 0; bit <= w->promises->count; bit++) {
         const size_t used = strlen(all);
         snprintf(all + used, sizeof all - used, "%s %s", used > 14 ? " and" : "",
-                 fl_promises_name(&w->promises, w->bound, bit, text));
+                 fl_promises_name(w->promises, w->o->bound, bit, text));
     }
     add_whole(g, w, j, "baseline:static", NAN, NAN, all);
 }
 
-static const char *alone(const fl_oracle_jobs *w) { return w->promises.count ? "; bounded in time alone" : ""; }
+static const char *alone(const fl_oracle_jobs *w) { return w->promises->count ? "; bounded in time alone" : ""; }
 
 /* A schedule over other tables than exact ones is not told under bounds that it may break. */
 static bool told(const fl_oracle_jobs *w, const fl_oracle_job *j) {
-    return j->ref.clairvoyant.feasible && (j->table.exact || !w->promises.count);
+    return j->solved->ref.clairvoyant.feasible && (j->solved->table.exact || !w->promises->count);
 }
 
 /* A reference counts against others only while it is the best one known. */
 static void add_clairvoyant(fl_grid *g, const fl_oracle_jobs *w, const fl_oracle_job *j) {
     char remark[192], at[48] = "";
-    const fl_oracle_result *c = &j->ref.clairvoyant;
-    const fl_scene *s = j->scene;
+    const fl_oracle_result *c = &j->solved->ref.clairvoyant;
+    const fl_scene *s = j->solved->s;
     if (!told(w, j))
         return;
-    if (j->table.exact) {
-        if (j->table.positions)
-            snprintf(at, sizeof at, " at %zu positions", j->table.positions);
-        const double behind = c->objective > 0 ? 1 - j->ref.known / c->objective : 0;
+    if (j->solved->table.exact) {
+        if (j->solved->table.positions)
+            snprintf(at, sizeof at, " at %zu positions", j->solved->table.positions);
+        const double behind = c->objective > 0 ? 1 - j->solved->ref.known / c->objective : 0;
         const int used = snprintf(remark, sizeof remark, "%llu switches%s, bound %.6g %s, gap %.2g %%%s",
                                   (unsigned long long)j->switches, at, c->objective_bound,
-                                  fl_objective_unit[w->objective], c->gap_pct, alone(w));
+                                  fl_objective_unit[w->o->objective], c->gap_pct, alone(w));
         if (behind > 1e-6)
             snprintf(remark + used, sizeof remark - (size_t)used, "; not the best known: a baseline is %.3g %% below",
                      100 * behind);
@@ -241,12 +165,12 @@ static void add_clairvoyant(fl_grid *g, const fl_oracle_jobs *w, const fl_oracle
 /* Each kind against itself at the default clocks: with the host time they are the whole of baseline:per-kernel. */
 static void add_kernels(fl_grid *g, const fl_oracle_jobs *w, const fl_oracle_job *j) {
     char remark[64], name[96];
-    const fl_device *dev = &j->scene->platform.node.device[j->scene->platform.node.gpu[0]];
-    for (uint32_t k = 0; k < j->scene->w->class_count; k++) {
+    const fl_device *dev = &j->solved->s->platform.node.device[j->solved->s->platform.node.gpu[0]];
+    for (uint32_t k = 0; k < j->solved->s->w->class_count; k++) {
         const fl_kernel_choice *c = &j->kernel[k];
         if (!(c->standard_time_s > 0)) /* a marker, or a kind of which nothing runs */
             continue;
-        snprintf(name, sizeof name, "  %s", j->scene->w->class[k].kind.name);
+        snprintf(name, sizeof name, "  %s", j->solved->s->w->class[k].kind.name);
         add_line(g, w, j, name, c->energy_j, c->time_s, c->standard_energy_j, c->standard_time_s,
                  fl_clocks_text(dev, c->at.sm_mhz, c->at.mem_mhz, remark, sizeof remark));
     }
@@ -257,11 +181,11 @@ static void add_kernels(fl_grid *g, const fl_oracle_jobs *w, const fl_oracle_job
 
 static void print_job(fl_grid *g, const fl_oracle_jobs *w, const fl_oracle_job *j, bool kernels) {
     char remark[512];
-    const fl_scene *s = j->scene;
+    const fl_scene *s = j->solved->s;
     const fl_device *dev = &s->platform.node.device[s->platform.node.gpu[0]];
-    add_whole(g, w, j, "baseline:default", j->standard.energy_j, j->standard.makespan_s, "");
-    if (j->ref.best_static < j->choices) {
-        const fl_static_point *p = &j->point[j->ref.best_static];
+    add_whole(g, w, j, "baseline:default", j->solved->standard.energy_j, j->solved->standard.makespan_s, "");
+    if (j->solved->ref.best_static < j->solved->choices) {
+        const fl_static_point *p = &j->solved->point[j->solved->ref.best_static];
         const fl_risk risk = risk_of(w, j);
         fl_clocks_text(dev, p->at.sm_mhz, p->at.mem_mhz, remark, sizeof remark);
         if (fl_scene_interpolated(s, p->at.sm_mhz, p->at.mem_mhz))
@@ -272,10 +196,10 @@ static void print_job(fl_grid *g, const fl_oracle_jobs *w, const fl_oracle_job *
                      100 * risk.chance, 100 * risk.regret);
         add_promised(w, j, remark, sizeof remark);
         add_whole(g, w, j, "baseline:static", fl_joules(p->energy_fj), fl_seconds(p->makespan_ps), remark);
-    } else if (w->promises.count) {
+    } else if (w->promises->count) {
         add_none(g, w, j);
     }
-    if (j->table.exact) {
+    if (j->solved->table.exact) {
         snprintf(remark, sizeof remark, "switches free%s%s", j->whole.held ? "" : "; does not hold the bound",
                  alone(w));
         add_whole(g, w, j, "baseline:per-kernel", j->whole.energy_j, j->whole.time_s, remark);
@@ -294,7 +218,7 @@ static void print_text(const fl_oracle_jobs *w, const fl_scenes *scenes, bool ke
         printf("each of %zu workloads", scenes->count);
     else
         printf("%s", scenes->item[0]->w->name);
-    fl_promises_put(&w->promises, w->bound, w->objective, stdout);
+    fl_promises_put(w->promises, w->o->bound, w->o->objective, stdout);
     fputs("\n\n", stdout);
     fl_grid_print(&g, 1 + w->several, stdout);
     fputc('\n', stdout);
@@ -303,10 +227,10 @@ static void print_text(const fl_oracle_jobs *w, const fl_scenes *scenes, bool ke
 
 static cJSON *kernels_json(const fl_oracle_job *j) {
     cJSON *all = cJSON_CreateArray();
-    for (uint32_t k = 0; k < j->scene->w->class_count; k++) {
+    for (uint32_t k = 0; k < j->solved->s->w->class_count; k++) {
         const fl_kernel_choice *c = &j->kernel[k];
         cJSON *o = fl_json_add_row(all);
-        cJSON_AddStringToObject(o, "name", j->scene->w->class[k].kind.name);
+        cJSON_AddStringToObject(o, "name", j->solved->s->w->class[k].kind.name);
         fl_json_add_real(o, "sm_mhz", c->at.sm_mhz);
         fl_json_add_real(o, "mem_mhz", c->at.mem_mhz);
         fl_json_add_real(o, "energy_j", c->energy_j);
@@ -319,20 +243,20 @@ static cJSON *kernels_json(const fl_oracle_job *j) {
 
 /* The best clock per kind of kernel and the clairvoyant schedule: both are bounded in time alone. */
 static void add_schedules(cJSON *o, const fl_oracle_jobs *w, const fl_oracle_job *j) {
-    const fl_oracle_result *c = &j->ref.clairvoyant;
-    const bool exact = j->table.exact, any = told(w, j), bounded = any && c->bounded;
+    const fl_oracle_result *c = &j->solved->ref.clairvoyant;
+    const bool exact = j->solved->table.exact, any = told(w, j), bounded = any && c->bounded;
     fl_json_add_real(o, "per_kernel_j", exact ? j->whole.energy_j : NAN);
     fl_json_add_real(o, "per_kernel_s", exact ? j->whole.time_s : NAN);
     cJSON_AddItemToObject(o, "per_kernel_held", exact ? cJSON_CreateBool(j->whole.held) : cJSON_CreateNull());
     fl_json_add_real(o, "oracle_j", any ? c->energy_j : NAN);
     fl_json_add_real(o, "oracle_s", any ? c->time_s : NAN);
-    fl_json_add_real(o, "oracle_bound_j", bounded && w->objective == FL_MIN_ENERGY ? c->bound_j : NAN);
+    fl_json_add_real(o, "oracle_bound_j", bounded && w->o->objective == FL_MIN_ENERGY ? c->bound_j : NAN);
     fl_json_add_real(o, "oracle_objective", any ? c->objective : NAN);
     fl_json_add_real(o, "oracle_objective_bound", bounded ? c->objective_bound : NAN);
     fl_json_add_real(o, "oracle_gap_pct", bounded ? c->gap_pct : NAN);
-    fl_json_add_real(o, "best_known_objective", any ? j->ref.known : NAN);
+    fl_json_add_real(o, "best_known_objective", any ? j->solved->ref.known : NAN);
     cJSON_AddBoolToObject(o, "bounded", bounded);
-    cJSON_AddBoolToObject(o, "oracle_bounded_in_time_alone", any && w->promises.count);
+    cJSON_AddBoolToObject(o, "oracle_bounded_in_time_alone", any && w->promises->count);
 }
 
 /* With the host time the kinds are the whole of per_kernel_j. */
@@ -348,26 +272,29 @@ static cJSON *to_json(const fl_oracle_jobs *w, size_t count, bool kernels) {
     for (size_t i = 0; i < count; i++) {
         const fl_oracle_job *j = &w->job[i];
         cJSON *o = fl_json_add_row(all);
-        cJSON_AddStringToObject(o, "workload", j->scene->w->name);
-        fl_json_add_real(o, "default_j", j->standard.energy_j);
-        fl_json_add_real(o, "default_s", j->standard.makespan_s);
-        cJSON_AddBoolToObject(o, "assumed_power", fl_scene_power_assumed(j->scene));
-        cJSON_AddStringToObject(o, "objective", fl_objective_names[w->objective]);
-        cJSON_AddStringToObject(o, "objective_unit", fl_objective_unit[w->objective]);
-        fl_json_add_real(o, "default_objective",
-                         fl_objective_value(w->objective, j->standard.energy_j, j->standard.makespan_s));
-        bool found = j->ref.best_static < j->choices;
-        fl_json_add_real(o, "static_mhz", found ? j->point[j->ref.best_static].at.sm_mhz : NAN);
-        fl_json_add_real(o, "static_mem_mhz", found ? j->point[j->ref.best_static].at.mem_mhz : NAN);
-        const fl_choice *at = &j->point[found ? j->ref.best_static : 0].at;
+        cJSON_AddStringToObject(o, "workload", j->solved->s->w->name);
+        fl_json_add_real(o, "default_j", j->solved->standard.energy_j);
+        fl_json_add_real(o, "default_s", j->solved->standard.makespan_s);
+        cJSON_AddBoolToObject(o, "assumed_power", fl_scene_power_assumed(j->solved->s));
+        cJSON_AddStringToObject(o, "objective", fl_objective_names[w->o->objective]);
+        cJSON_AddStringToObject(o, "objective_unit", fl_objective_unit[w->o->objective]);
+        fl_json_add_real(
+            o, "default_objective",
+            fl_objective_value(w->o->objective, j->solved->standard.energy_j, j->solved->standard.makespan_s));
+        bool found = j->solved->ref.best_static < j->solved->choices;
+        fl_json_add_real(o, "static_mhz", found ? j->solved->point[j->solved->ref.best_static].at.sm_mhz : NAN);
+        fl_json_add_real(o, "static_mem_mhz", found ? j->solved->point[j->solved->ref.best_static].at.mem_mhz : NAN);
+        const fl_choice *at = &j->solved->point[found ? j->solved->ref.best_static : 0].at;
         cJSON_AddBoolToObject(o, "static_interpolated",
-                              found && fl_scene_interpolated(j->scene, at->sm_mhz, at->mem_mhz));
-        fl_json_add_real(o, "static_j", found ? fl_joules(j->point[j->ref.best_static].energy_fj) : NAN);
-        fl_json_add_real(o, "static_s", found ? fl_seconds(j->point[j->ref.best_static].makespan_ps) : NAN);
+                              found && fl_scene_interpolated(j->solved->s, at->sm_mhz, at->mem_mhz));
+        fl_json_add_real(o, "static_j",
+                         found ? fl_joules(j->solved->point[j->solved->ref.best_static].energy_fj) : NAN);
+        fl_json_add_real(o, "static_s",
+                         found ? fl_seconds(j->solved->point[j->solved->ref.best_static].makespan_ps) : NAN);
         fl_json_add_real(o, "static_break_chance", risk_of(w, j).chance);
         fl_json_add_real(o, "static_expected_regret", risk_of(w, j).regret);
         add_schedules(o, w, j);
-        cJSON_AddItemToObject(o, "bounds", fl_promises_json(&w->promises)); /* the best static clock holds them */
+        cJSON_AddItemToObject(o, "bounds", fl_promises_json(w->promises)); /* the best static clock holds them */
         if (kernels)
             add_kernels_json(o, j);
     }
@@ -401,18 +328,27 @@ static fl_status tell_serving(const fl_serving_oracle_options *o, const fl_basel
 
 fl_status fl_baselines_tell(fl_setup_options *o, const fl_baselines_how *how, fl_diag *d) {
     fl_scenes scenes = {0};
-    fl_oracle_jobs w = {.bound = INFINITY, .risk = o->risk, .positions = (size_t)o->positions, .wide = how->wide};
-    fl_status s = fl_objective_parse(o->objective ? o->objective : FL_OBJECTIVE_STANDARD, &w.objective, d);
+    fl_promises promises = {0};
+    fl_comparison_options all = {.scenes = &scenes,
+                                 .promises = &promises,
+                                 .bound = INFINITY,
+                                 .risk = o->risk,
+                                 .positions = (size_t)o->positions,
+                                 .threads = (unsigned)o->threads,
+                                 .oracles = true};
+    fl_oracle_jobs w = {.o = &all, .promises = &promises, .wide = how->wide};
+    fl_trials *t = NULL;
+    fl_status s = fl_objective_parse(o->objective ? o->objective : FL_OBJECTIVE_STANDARD, &all.objective, d);
     if (!s)
-        s = fl_promises_parse(&o->bounds, &w.promises, &w.bound, d);
+        s = fl_promises_parse(&o->bounds, &promises, &all.bound, d);
     if (!s)
         s = fl_scene_sort(&o->scene, &o->rest, d);
     if (!s)
         s = fl_scene_check(&o->scene, &o->rest, d);
     if (!s)
-        s = fl_promises_targets(&o->scene.serving, &w.promises, d);
+        s = fl_promises_targets(&o->scene.serving, &promises, d);
     if (!s && o->scene.serving.server) {
-        const fl_serving_oracle_options serving = {&o->scene, &w.promises, w.bound, w.objective, (unsigned)o->threads};
+        const fl_serving_oracle_options serving = {&o->scene, &promises, all.bound, all.objective, all.threads};
         if (how->kernels || o->risk > 0)
             return fl_refuse(d, "%s has no effect on a server, expected none", how->kernels ? "--kernels" : "--risk");
         return tell_serving(&serving, how, d);
@@ -420,17 +356,20 @@ fl_status fl_baselines_tell(fl_setup_options *o, const fl_baselines_how *how, fl
     if (!s)
         s = fl_scenes_open(&o->scene, &o->rest, &scenes, d);
     if (!s)
-        s = fl_risk_check(&scenes, w.bound, o->risk, d);
+        s = fl_risk_check(&scenes, all.bound, o->risk, d);
     if (!s)
-        s = fl_promises_check(&w.promises, &scenes, d);
+        s = fl_promises_check(&promises, &scenes, d);
     if (!s)
         fl_scene_warnings(&scenes);
+    all.watch_ns = fl_promises_watched(&promises) ? FL_POWER_WINDOW_NS : 0;
+    if (!s)
+        s = fl_trials_open(&t, &all, d);
     w.several = scenes.count > 1;
     w.job = fl_must(calloc(scenes.count + 1, sizeof *w.job));
-    for (size_t i = 0; i < scenes.count; i++)
-        w.job[i].scene = scenes.item[i];
+    for (size_t i = 0; !s && i < scenes.count; i++)
+        w.job[i].solved = fl_trials_solved(t, i);
     if (!s)
-        s = solve_all(&w, scenes.count, (unsigned)o->threads, d);
+        s = fl_pool_run(solve, &w, scenes.count, all.threads, NULL, d);
     cJSON *result = s ? NULL : to_json(&w, scenes.count, how->kernels);
     if (!s && how->json)
         fl_json_print(result, stdout);
@@ -439,17 +378,10 @@ fl_status fl_baselines_tell(fl_setup_options *o, const fl_baselines_how *how, fl
     if (!s)
         s = write_rows(how, result, d);
     cJSON_Delete(result);
-    for (size_t i = 0; i < scenes.count; i++) {
-        for (size_t k = 0; w.job[i].row && k < w.job[i].choice_count; k++)
-            fl_row_free(&w.job[i].row[k]);
-        free(w.job[i].row);
-        fl_run_result_free(&w.job[i].standard);
-        fl_oracle_table_free(&w.job[i].table);
-        free(w.job[i].choice);
-        free(w.job[i].point);
+    for (size_t i = 0; i < scenes.count; i++)
         free(w.job[i].kernel);
-    }
     free(w.job);
+    fl_trials_close(t);
     fl_scenes_free(&scenes);
     return s;
 }

@@ -29,32 +29,15 @@
 #include <malloc.h>
 #endif
 
-typedef struct fl_bench_scene { /* what all policies of a scene share */
-    fl_scene *s;
-    fl_run_result standard;
-    fl_choice *choice;            /* choice_count */
-    size_t choice_count, choices; /* choices: points that may be chosen */
-    fl_static_point *point;
-    fl_row_result *promised; /* by choice: what a run there says of the promises; NULL where there are none */
-    fl_oracle_table table;
-    bool has_table;
-    const char *inexact; /* why the table is not exact */
-    fl_reference ref;
-    double served_least_j;  /* where requests are served: no clocks cost less; else NAN */
-    fl_kernel_total kernel; /* best clock per kind of kernel; NANs where it was not asked for */
-    fl_kept *kept;          /* of the default's run, where runs are watched: its watch alone */
-    bool kept_word;         /* the clairvoyant schedule, bounded in time alone, holds the promises too */
-} fl_bench_scene;
-
 struct fl_trials {
     const fl_comparison_options *o;
-    fl_bench_scene *scene;
+    fl_solved *scene;
 };
 
 static bool promised(const fl_trials *w) { return w->o->promises && w->o->promises->count; }
 
 /* Time and energy do not tell all that is asked of a static clock: each is a run of its own, kept as a row. */
-static bool has_rows(const fl_trials *w, const fl_bench_scene *b) { return promised(w) || b->s->serving; }
+static bool has_rows(const fl_trials *w, const fl_solved *b) { return promised(w) || b->s->serving; }
 
 static fl_status run_standard(fl_trials *w, size_t i, fl_diag *d) {
     fl_scene *s = w->scene[i].s;
@@ -69,7 +52,7 @@ static fl_status run_standard(fl_trials *w, size_t i, fl_diag *d) {
 }
 
 static fl_status run_static(fl_trials *w, size_t i, size_t k, fl_diag *d) {
-    fl_bench_scene *b = &w->scene[i];
+    fl_solved *b = &w->scene[i];
     const fl_promised_under under = {w->o->promises, w->o->bound, w->o->watch_ns, w->o->objective};
     if (has_rows(w, b))
         return fl_static_promised(b->s, &b->standard, &under, &b->choice[k], &b->point[k], &b->promised[k], d);
@@ -77,7 +60,7 @@ static fl_status run_static(fl_trials *w, size_t i, size_t k, fl_diag *d) {
 }
 
 /* One point, the best: the others are not known. */
-static fl_status solve_static(const fl_trials *w, fl_bench_scene *b, fl_diag *d) {
+static fl_status solve_static(const fl_trials *w, fl_solved *b, fl_diag *d) {
     const fl_scene *s = b->s;
     bool found = false;
     fl_status status = fl_static_search(s->w, s->rates, &s->platform.node, &s->facts, w->o->objective,
@@ -86,14 +69,14 @@ static fl_status solve_static(const fl_trials *w, fl_bench_scene *b, fl_diag *d)
     return status ? status : fl_reference_solve(&b->ref, d);
 }
 
-static fl_status judge_clairvoyant(const fl_trials *w, fl_bench_scene *b, fl_diag *d);
+static fl_status judge_clairvoyant(const fl_trials *w, fl_solved *b, fl_diag *d);
 
-static fl_status solve_promised(fl_bench_scene *b, fl_diag *d) {
+static fl_status solve_promised(fl_solved *b, fl_diag *d) {
     b->choices = b->ref.point_count = fl_static_keep(b->promised, b->point, b->choices);
     return fl_reference_solve(&b->ref, d);
 }
 
-static fl_status bound_served(fl_bench_scene *b, fl_diag *d) {
+static fl_status bound_served(fl_solved *b, fl_diag *d) {
     fl_serving_bound bound;
     if (!b->s->w->serving)
         return FL_OK;
@@ -103,7 +86,7 @@ static fl_status bound_served(fl_bench_scene *b, fl_diag *d) {
 }
 
 static fl_status solve(fl_trials *w, size_t i, fl_diag *d) {
-    fl_bench_scene *b = &w->scene[i];
+    fl_solved *b = &w->scene[i];
     fl_scene *s = b->s;
     b->ref = (fl_reference){.w = s->w,
                             .standard = &b->standard,
@@ -144,7 +127,7 @@ static fl_status solve(fl_trials *w, size_t i, fl_diag *d) {
     return status ? status : judge_clairvoyant(w, b, d);
 }
 
-static void fill_row(const fl_trials *w, const fl_bench_scene *b, const fl_run_result *run, const char *policy,
+static void fill_row(const fl_trials *w, const fl_solved *b, const fl_run_result *run, const char *policy,
                      fl_row_result *row) {
     fl_row_fill(row, b->s, run, policy, b->standard.energy_j);
     bool solved = b->has_table && b->table.exact && b->ref.clairvoyant.feasible;
@@ -177,7 +160,7 @@ __attribute__((format(printf, 2, 3))) static void add_note(fl_row_result *row, c
 }
 
 /* The clairvoyant schedule is bounded in time alone: where it breaks a promise, nobody is held against it. */
-static void judge(const fl_trials *w, const fl_bench_scene *b, fl_row_result *row) {
+static void judge(const fl_trials *w, const fl_solved *b, fl_row_result *row) {
     fl_promises_judge(w->o->promises, w->o->bound, row);
     if (promised(w) && !b->kept_word)
         row->score.regret_clairvoyant_j = row->score.regret_clairvoyant_pct = NAN;
@@ -215,11 +198,13 @@ bool fl_spec_is_for(const fl_spec *spec, const fl_scene *s) {
     return is;
 }
 
+const fl_solved *fl_trials_solved(const fl_trials *w, size_t scene) { return &w->scene[scene]; }
+
 size_t fl_trials_count(const fl_comparison_options *o) { return o->scenes->count * o->spec_count * o->seeds; }
 
 fl_status fl_trials_run(fl_trials *w, size_t i, fl_row_result *row, fl_diag *d) {
     const fl_comparison_options *o = w->o;
-    fl_bench_scene *b = &w->scene[i / (o->spec_count * o->seeds)];
+    fl_solved *b = &w->scene[i / (o->spec_count * o->seeds)];
     const fl_spec *spec = &o->spec[i / o->seeds % o->spec_count];
     *row = (fl_row_result){0};
     if (!fl_spec_is_for(spec, b->s))
@@ -274,8 +259,8 @@ fl_status fl_trials_run(fl_trials *w, size_t i, fl_row_result *row, fl_diag *d) 
 }
 
 /* The row of something that was not run as a policy: a static clock or a schedule, scored by its energy and time. */
-static fl_status add_reference(const fl_trials *w, const fl_bench_scene *b, const char *name, double energy_j,
-                               double time_s, int64_t makespan_ps, fl_row_result *rows, size_t *count, fl_diag *d) {
+static fl_status add_reference(const fl_trials *w, const fl_solved *b, const char *name, double energy_j, double time_s,
+                               int64_t makespan_ps, fl_row_result *rows, size_t *count, fl_diag *d) {
     if (!isfinite(energy_j) || !isfinite(time_s))
         return FL_OK;
     fl_run_result r = {.makespan_ps = makespan_ps,
@@ -297,7 +282,7 @@ static fl_status add_reference(const fl_trials *w, const fl_bench_scene *b, cons
 }
 
 /* Whether the schedule that was bounded in time alone holds what else was promised, as far as it is known. */
-static fl_status judge_clairvoyant(const fl_trials *w, fl_bench_scene *b, fl_diag *d) {
+static fl_status judge_clairvoyant(const fl_trials *w, fl_solved *b, fl_diag *d) {
     fl_row_result row[1];
     size_t count = 0;
     const fl_oracle_result *c = &b->ref.clairvoyant;
@@ -311,7 +296,7 @@ static fl_status judge_clairvoyant(const fl_trials *w, fl_bench_scene *b, fl_dia
 }
 
 /* What only its run tells of the best static clock. */
-static void take_promised(const fl_bench_scene *b, fl_row_result *row) {
+static void take_promised(const fl_solved *b, fl_row_result *row) {
     const fl_static_point *p = &b->point[b->ref.best_static];
     size_t k = 0;
     while (b->choice[k].sm != p->at.sm || b->choice[k].mem != p->at.mem || b->choice[k].decode_mhz != p->at.decode_mhz)
@@ -331,8 +316,7 @@ static void take_promised(const fl_bench_scene *b, fl_row_result *row) {
 }
 
 /* The best static choice, and its clocks. */
-static fl_status add_static(const fl_trials *w, const fl_bench_scene *b, fl_row_result *rows, size_t *count,
-                            fl_diag *d) {
+static fl_status add_static(const fl_trials *w, const fl_solved *b, fl_row_result *rows, size_t *count, fl_diag *d) {
     const fl_static_point *p = &b->point[b->ref.best_static];
     const fl_device *dev = &b->s->platform.node.device[b->s->platform.node.gpu[0]];
     fl_status s = add_reference(w, b, "baseline:static", fl_joules(p->energy_fj), fl_seconds(p->makespan_ps),
@@ -360,7 +344,7 @@ static fl_status add_static(const fl_trials *w, const fl_bench_scene *b, fl_row_
 }
 
 fl_status fl_trials_baselines(fl_trials *w, size_t scene, fl_row_result row[FL_BASELINES], size_t *count, fl_diag *d) {
-    fl_bench_scene *b = &w->scene[scene];
+    fl_solved *b = &w->scene[scene];
     *count = 1;
     row[0] = (fl_row_result){.seed = w->o->seed + b->s->draw};
     fl_status s = fl_score_run(&b->standard, &b->ref, &row[0].score, d);
@@ -410,19 +394,19 @@ fl_trials *fl_trials_new(const fl_comparison_options *o) {
 }
 
 /* Room for what is known of the static clocks. */
-static void make_points(const fl_trials *w, fl_bench_scene *b) {
+static void make_points(const fl_trials *w, fl_solved *b) {
     b->choice_count = b->choices;
     b->point = fl_must(calloc(b->choices + 1, sizeof *b->point));
     b->promised = has_rows(w, b) && b->choices ? fl_must(calloc(b->choices, sizeof *b->promised)) : NULL;
 }
 
 size_t fl_trials_jobs(const fl_trials *w, size_t scene, fl_trials_stage stage) {
-    const fl_bench_scene *b = &w->scene[scene];
+    const fl_solved *b = &w->scene[scene];
     return stage != FL_TRIALS_STATIC ? 1 : b->inexact || has_rows(w, b) ? b->choices : 0;
 }
 
 fl_status fl_trials_prepare(fl_trials *w, size_t scene, fl_trials_stage stage, size_t job, fl_diag *d) {
-    fl_bench_scene *b = &w->scene[scene];
+    fl_solved *b = &w->scene[scene];
     fl_status s;
     switch (stage) {
     case FL_TRIALS_BUILD:
@@ -440,7 +424,7 @@ fl_status fl_trials_prepare(fl_trials *w, size_t scene, fl_trials_stage stage, s
 }
 
 void fl_trials_forget(fl_trials *w, size_t scene) {
-    fl_bench_scene *b = &w->scene[scene];
+    fl_solved *b = &w->scene[scene];
     for (size_t k = 0; b->promised && k < b->choice_count; k++)
         fl_row_free(&b->promised[k]);
     free(b->promised);
@@ -450,7 +434,7 @@ void fl_trials_forget(fl_trials *w, size_t scene) {
     free(b->point);
     fl_kept_free(b->kept);
     fl_scene_give_back(b->s);
-    *b = (fl_bench_scene){.s = b->s};
+    *b = (fl_solved){.s = b->s};
 #ifdef __GLIBC__
     malloc_trim(0); /* of 60 MB of heap after three short draws 40 were free, between rows that stay */
 #endif
@@ -464,18 +448,36 @@ void fl_trials_close(fl_trials *w) {
     free(w);
 }
 
+enum { SCENE = 1000 }; /* parts of a scene's work, in the progress that is shown */
+
+typedef struct opening {
+    fl_trials *trials;
+    fl_stage told;
+} opening;
+
 static size_t jobs_to_open(void *user, size_t scene, size_t stage) {
-    return stage < FL_TRIALS_READY ? fl_trials_jobs(user, scene, (fl_trials_stage)stage) : FL_TURNS_OVER;
+    return stage < FL_TRIALS_READY ? fl_trials_jobs(((opening *)user)->trials, scene, (fl_trials_stage)stage)
+                                   : FL_TURNS_OVER;
 }
 
+/* Almost all of the work is in the static clocks, where they are runs. */
 static fl_status run_to_open(void *user, size_t scene, size_t stage, size_t job, fl_diag *d) {
-    return fl_trials_prepare(user, scene, (fl_trials_stage)stage, job, d);
+    opening *o = user;
+    const size_t runs = stage < FL_TRIALS_STATIC ? 0 : fl_trials_jobs(o->trials, scene, FL_TRIALS_STATIC);
+    const fl_status s = fl_trials_prepare(o->trials, scene, (fl_trials_stage)stage, job, d);
+    if (stage == FL_TRIALS_STATIC)
+        fl_stage_add(o->told, SCENE / runs);
+    else if (stage + 1 == FL_TRIALS_READY && !runs)
+        fl_stage_add(o->told, SCENE);
+    return s;
 }
 
 fl_status fl_trials_open(fl_trials **out, const fl_comparison_options *o, fl_diag *d) {
     const size_t n = o->scenes->count;
-    const fl_turns all = {jobs_to_open, run_to_open, *out = fl_trials_new(o), n, n ? n : 1};
+    opening open = {.trials = *out = fl_trials_new(o), .told = fl_stage_begin("baselines", n * SCENE)};
+    const fl_turns all = {jobs_to_open, run_to_open, &open, n, n ? n : 1};
     const fl_status s = fl_turns_run(&all, o->threads, d);
+    fl_stage_end(open.told);
     if (s) {
         fl_trials_close(*out);
         *out = NULL;

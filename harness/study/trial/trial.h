@@ -328,6 +328,25 @@ typedef struct fl_trials fl_trials;
 
 /* Run the defaults and solve the oracles of every scene, on o->threads threads. *o is borrowed. */
 fl_status fl_trials_open(fl_trials **out, const fl_comparison_options *o, fl_diag *d);
+
+typedef struct fl_solved { /* what all policies of a scene share */
+    fl_scene *s;
+    fl_run_result standard;
+    fl_choice *choice;            /* choice_count */
+    size_t choice_count, choices; /* choices: points that may be chosen */
+    fl_static_point *point;
+    fl_row_result *promised; /* by choice: what a run there says of the promises; NULL where there are none */
+    fl_oracle_table table;
+    bool has_table;
+    const char *inexact; /* why the table is not exact; NULL: it is */
+    fl_reference ref;
+    double served_least_j;  /* where requests are served: no clocks cost less; else NAN */
+    fl_kernel_total kernel; /* best clock per kind of kernel; NANs where it was not asked for */
+    fl_kept *kept;          /* of the default's run, where runs are watched: its watch alone */
+    bool kept_word;         /* the clairvoyant schedule, bounded in time alone, holds the promises too */
+} fl_solved;
+/* Return what was solved of a scene. It is valid until fl_trials_close. */
+const fl_solved *fl_trials_solved(const fl_trials *t, size_t scene);
 void fl_trials_close(fl_trials *t);
 
 /* Or go scene by scene, so that few are built at once: call fl_trials_new, then for each scene the stages below in this
