@@ -22,7 +22,8 @@ static const fl_command_help help = {
     "Wherever a command takes a platform, you may give the path of a platform file of your own.\n\n"
     "The list ends with boards: their clocks, limits and bandwidth are known, but not their power model. foldline list "
     "platforms BOARD also shows what is unknown. foldline fit device --facts BOARD -o BOARD.json makes a platform "
-    "from a board: it assumes what is missing from similar chips, and every result on that platform says so."};
+    "from a board: it assumes what is missing from similar chips, and every result on that platform says so.\n\n"
+    "--json lists the default power limit of each GPU too (power_limit_w)."};
 
 static double ms(int64_t ns) { return (double)ns * 1e-6; }
 
@@ -266,7 +267,7 @@ static fl_status print_named(const char *name, bool json, fl_diag *d) {
     return s;
 }
 
-static void list_one(cJSON *rows, const char *name, const char *title, double gpus) {
+static void list_one(cJSON *rows, const char *name, const char *title, double gpus, double limit_w) {
     if (!rows) {
         printf("%-18s %s%s\n", name, title, gpus > 0 ? "" : " (facts alone)");
         return;
@@ -275,6 +276,7 @@ static void list_one(cJSON *rows, const char *name, const char *title, double gp
     cJSON_AddStringToObject(row, "platform", name);
     cJSON_AddStringToObject(row, "title", title);
     fl_json_add_real(row, "gpus", gpus > 0 ? gpus : (double)NAN); /* a board is no node */
+    fl_json_add_real(row, "power_limit_w", limit_w > 0 ? limit_w : (double)NAN);
 }
 
 static fl_status list_boards(cJSON *rows, fl_diag *d) {
@@ -284,7 +286,7 @@ static fl_status list_boards(cJSON *rows, fl_diag *d) {
     for (size_t i = 0; !s && i < count; i++) {
         fl_board b = {0};
         if (!(s = fl_board_open(name[i], &b, d)))
-            list_one(rows, name[i], b.title, 0);
+            list_one(rows, name[i], b.title, 0, b.fact[FL_BOARD_limit_default_w]);
         fl_board_free(&b);
     }
     fl_place_list_free(name, count);
@@ -299,7 +301,7 @@ static fl_status list(bool json, fl_diag *d) {
     for (size_t i = 0; !s && i < count; i++) {
         fl_platform p = {0};
         if (!(s = fl_platform_open(name[i], 0, &p, d)))
-            list_one(rows, name[i], p.title, p.node.gpu_count);
+            list_one(rows, name[i], p.title, p.node.gpu_count, p.node.device[0].power_default_w);
         fl_platform_free(&p);
     }
     if (!s)

@@ -81,7 +81,8 @@ static fl_status policies(const fl_page *page, fl_diag *d) {
                  "A policy reads what sensors show and sets clocks or limits. The simulator, a live host and a "
                  "replay run the same code. foldline list policies NAME prints its source, its parameters and what it "
                  "reads and sets. A command takes parameters after a colon, assure:theta=0.9, and a plug-in by "
-                 "its path. These come with foldline:\n");
+                 "its path. To make one, copy policies/skeleton.c, whose first lines say how to compile it. These come "
+                 "with foldline:\n");
     fl_page_gap(page);
     for (size_t i = 0; i < fl_policies_count; i++)
         fl_page_row(page, COLUMN, fl_policies[i]->name, fl_policies[i]->summary);

@@ -130,7 +130,7 @@ const char *fl_drive_check_targets(const fl_facts *facts) {
     const char *why = fl_drive_check(facts);
     for (uint32_t i = 0; !why && i < facts->server_count; i++)
         if (!(facts->server[i].ttft_target_ns > 0) || !(facts->server[i].tbt_target_ns > 0))
-            why = "needs a TTFT and a TBT target of every server";
+            why = "needs a TTFT and a TBT target of every server, expected --ttft and --tbt";
     return why;
 }
 

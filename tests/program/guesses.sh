@@ -62,6 +62,7 @@ compare $mix --platform h200 --bound 5 => 0\.05 or 5%
 compare $mix --platform h200 --policy assure,bapm => repeat --policy
 compare $mix --platform v100 --policy assure => did you mean 'v100-1
 compare $mix --platform rtx4070 --policy assure => did you mean 'rtx4070-laptop'
+compare $mix --platform h200 --policy mine.c => is a source, expected a plug-in: cc .*-DPOLICY_PLUGIN
 compare $mix --platform h200 --policy powercap => 'cap-dynamic-min'
 compare $mix --platform h200 --policy geepafs => 'assure'
 run $mix --platform h200 --policy fixed --set sm=1200 => expected one of .*sm_mhz

@@ -154,6 +154,11 @@ static fl_status unknown(const char *name, fl_diag *d) {
         return fl_refuse(d, "unknown policy '%s'; %s", name,
                          *name == 'd' ? "nvboost is the driver's default, and compare has it as a baseline anyway"
                                       : "repeat --policy for several (foldline list policies lists them)");
+    if (fl_name_ends(name, ".c"))
+        return fl_refuse(d,
+                         "policy '%s' is a source, expected a plug-in: cc -O2 -fPIC -shared -DPOLICY_PLUGIN -I "
+                         "REPOSITORY -o mine.so %s -lm, then ./mine.so",
+                         name, name);
     if (strchr(name, ',') && !*list)
         return fl_refuse(d, "unknown policy '%s', expected one policy (for several, repeat --policy)", name);
     return fl_refuse(d, "unknown policy '%s', %s%s%s", name, *list ? "did you mean " : "", list,
