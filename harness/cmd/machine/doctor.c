@@ -131,13 +131,14 @@ static void tell_signals(const teller *t, const fl_gpus *g, uint32_t i, fl_diag 
     say(t, " (no call, or not supported by this GPU)\n");
 }
 
-/* why: NULL where it may be set. */
-static void put_control(const teller *t, const char *name, const char *why) {
+/* why: NULL where it may be set. then: what the line adds. */
+static void put_control(const teller *t, const fl_row_info *row, const char *name, const char *why, const char *then) {
     cJSON *all = cJSON_GetObjectItemCaseSensitive(t->at, "controls"), *one;
     all = all ? all : cJSON_AddObjectToObject(t->at, "controls");
-    one = cJSON_AddObjectToObject(all, name);
+    one = cJSON_AddObjectToObject(all, row->name);
     cJSON_AddBoolToObject(one, "settable", !why);
     cJSON_AddItemToObject(one, "why_not", why ? cJSON_CreateString(why) : cJSON_CreateNull());
+    say(t, "  %-11s %s%s%s\n", name, why ? "cannot be set: " : "may be set", why ? why : "", then);
 }
 
 static void tell_control(const teller *t, const fl_gpus *g, uint32_t i, int control, const char *name, bool may) {
@@ -147,14 +148,23 @@ static void tell_control(const teller *t, const fl_gpus *g, uint32_t i, int cont
                                                  : "CAP_SYS_ADMIN of the host, not of a user namespace";
     char why[256];
     snprintf(why, sizeof why, "not by this user: needs %s", needs);
-    put_control(t, fl_rows_at(FL_ROWS_GPU_CONTROL, (size_t)control)->name, hindrance ? hindrance : may ? NULL : why);
-    if (hindrance)
-        say(t, "  %-11s cannot be set: %s\n", name, hindrance);
-    else if (!may)
-        say(t, "  %-11s %s. Administrator: run foldline live as root (see foldline.service)\n", name, why);
-    else /* only a set would show whether the board takes it */
-        say(t, "  %-11s may be set, if the board supports it\n", name);
+    put_control(t, fl_rows_at(FL_ROWS_GPU_CONTROL, (size_t)control), name,
+                hindrance ? hindrance
+                : may     ? NULL
+                          : why,
+                hindrance ? ""
+                : may     ? ", if the board supports it" /* only a set would show it */
+                          : ". Administrator: run foldline live as root (see foldline.service)");
 }
+
+static void put_line(const teller *t, const char *name, const char *list, const char *text) {
+    say(t, "  %-11s %s\n", name, text);
+    add_text(t->at, list, text);
+}
+
+static void put_state(const teller *t, const char *text) { put_line(t, "state", "state", text); }
+
+static void put_note(const teller *t, const char *text) { put_line(t, "note", "notes", text); }
 
 static void tell_controls(const teller *t, const fl_gpus *g, uint32_t i, bool may) {
     fl_gpu_facts f;
@@ -182,15 +192,8 @@ static void tell_controls(const teller *t, const fl_gpus *g, uint32_t i, bool ma
         say(t, "              %g W now, %g to %g W, %g W by default\n", limit_w, f.power_min_w, f.power_max_w,
             f.power_default_w);
     }
-    for (unsigned n = 0; g->back->note(g->self, i, n, text, sizeof text); n++) {
-        say(t, "  note        %s\n", text);
-        add_text(t->at, "notes", text);
-    }
-}
-
-static void put_state(const teller *t, const char *text) {
-    say(t, "  state       %s\n", text);
-    add_text(t->at, "state", text);
+    for (unsigned n = 0; g->back->note(g->self, i, n, text, sizeof text); n++)
+        put_note(t, text);
 }
 
 static void tell_state(const teller *t, const char *unit) {
@@ -209,18 +212,12 @@ static void tell_state(const teller *t, const char *unit) {
     fl_record_free(&r);
 }
 
-static void put_note(const teller *t, const char *text) {
-    say(t, "  note        %s\n", text);
-    add_text(t->at, "notes", text);
-}
-
 static void tell_cpu(const teller *t) {
     fl_cpu_host *c = NULL;
     fl_host_sample s = {0};
     fl_host_facts f;
-    const char *root = getenv("FOLDLINE_ROOT");
     const uint64_t all = FL_BIT(FL_HOST_SIGNAL_COUNT) - 1;
-    if (fl_cpu_host_open(&c, root ? root : "", all, NULL))
+    if (fl_cpu_host_open(&c, NULL, all, NULL))
         return;
     fl_cpu_host_facts(c, &f);
     fl_cpu_host_read(c, &s);
@@ -254,14 +251,11 @@ static void tell_cpu(const teller *t) {
         bool writable = !fl_cpu_host_prior(c, FL_BIT(CONTROLS[i].control), &r, &d);
         for (size_t k = 0; k < r.count; k++)
             writable = writable && !access(r.prior[k].key, W_OK);
-        put_control(t, fl_rows_at(FL_ROWS_HOST_CONTROL, (size_t)CONTROLS[i].control)->name,
+        put_control(t, fl_rows_at(FL_ROWS_HOST_CONTROL, (size_t)CONTROLS[i].control), CONTROLS[i].name,
                     d.status   ? d.message
                     : writable ? NULL
-                               : "not by this user: needs root");
-        if (d.status)
-            say(t, "  %-11s cannot be set: %s\n", CONTROLS[i].name, d.message);
-        else
-            say(t, "  %-11s %s\n", CONTROLS[i].name, writable ? "may be set" : "not by this user: needs root");
+                               : "not by this user: needs root",
+                    "");
         fl_record_free(&r);
     }
     tell_state(t, "cpu");
@@ -324,8 +318,7 @@ static void tell_server(const teller *t, cJSON *policy, const fl_policy *p) {
 static fl_status tell_policy(const teller *t, const fl_policy *p, const fl_gpus *g, fl_diag *d) {
     fl_cpu_host *cpu = NULL;
     fl_reach r = {0};
-    const char *root = getenv("FOLDLINE_ROOT");
-    fl_status s = fl_gpus_simulated(g) ? FL_OK : fl_cpu_host_open(&cpu, root ? root : "", fl_reads_of(p).host_needs, d);
+    fl_status s = fl_gpus_simulated(g) ? FL_OK : fl_cpu_host_open(&cpu, NULL, fl_reads_of(p).host_needs, d);
     fl_offer offer;
     fl_offer_of(&offer, p, g->back->vendor, true);
     if (!s)
