@@ -52,35 +52,19 @@ fl_status fl_means_add_paired(fl_means *m, const double *a, const double *b, siz
 
 /* ---- ranks ---- */
 
-static bool goes_before(const fl_ranked *a, const fl_ranked *b) { /* equal values keep their order; NAN comes last */
-    return a->value > b->value || (isnan(b->value) && !isnan(a->value));
-}
-
-/* Merges two sorted halves, for all halves of `width`. */
-static void merge_pass(const fl_ranked *from, fl_ranked *to, size_t count, size_t width) {
-    for (size_t at = 0; at < count; at += 2 * width) {
-        size_t i = at, middle = at + width < count ? at + width : count, k = middle,
-               end = at + 2 * width < count ? at + 2 * width : count;
-        for (size_t n = at; n < end; n++)
-            to[n] = i < middle && (k == end || !goes_before(&from[k], &from[i])) ? from[i++] : from[k++];
-    }
-}
-
-/* Sorts the values, the largest first. Both have room for count; returns the one with the result. */
-static fl_ranked *sort(fl_ranked *a, fl_ranked *b, const double *value, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        a[i] = (fl_ranked){value[i], i};
-    for (size_t width = 1; width < count; width *= 2) {
-        merge_pass(a, b, count, width);
-        fl_ranked *other = a;
-        a = b;
-        b = other;
-    }
-    return a;
+/* The largest first, NAN last; equal values keep their order. */
+static int by_value(const void *pa, const void *pb) {
+    const fl_ranked *a = pa, *b = pb;
+    const int before = (a->value > b->value) - (a->value < b->value) + !!isnan(b->value) - !!isnan(a->value);
+    return before ? -before : (a->index > b->index) - (a->index < b->index);
 }
 
 const fl_ranked *fl_ranks(const double *value, size_t count, fl_ranked *room, double *rank) {
-    const fl_ranked *r = sort(room, room + count, value, count);
+    for (size_t i = 0; i < count; i++)
+        room[i] = (fl_ranked){value[i], i};
+    if (count)
+        qsort(room, count, sizeof *room, by_value);
+    const fl_ranked *r = room;
     for (size_t i = 0, end; i < count; i = end) {
         for (end = i + 1; end < count && r[end].value == r[i].value;)
             end++;
@@ -110,7 +94,7 @@ static fl_status ranking_open(ranking *g, const double *value, size_t policies, 
                    .list = calloc(workloads + 1, sizeof *g->list),
                    .mean = calloc(policies + 1, sizeof *g->mean),
                    .rank = calloc(policies + 1, sizeof *g->rank),
-                   .room = calloc(2 * policies + 1, sizeof *g->room)};
+                   .room = calloc(policies + 1, sizeof *g->room)};
     if (!g->run || !g->first || !g->list || !g->mean || !g->rank || !g->room)
         return fl_no_memory(d, "the statistics");
     size_t runs = 0;

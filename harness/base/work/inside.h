@@ -16,6 +16,6 @@ typedef struct fl_ranked {
     size_t index;
 } fl_ranked;
 
-/* Ranks from 1, the largest value first. Equal values share the mean of their ranks; a NAN gets NAN. room: 2 x count.
+/* Ranks from 1, the largest value first. Equal values share the mean of their ranks; a NAN gets NAN. room: count.
  * Returns the values with their indices, from first to last, in room. */
 const fl_ranked *fl_ranks(const double *value, size_t count, fl_ranked *room, double *rank);

@@ -5,6 +5,7 @@
 #include "policies/random.h"
 #include "traces/io/io.h"
 
+#include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,44 +42,12 @@ double fl_quantile(const double *sorted, size_t count, double q) {
     return below + 1 >= count ? sorted[count - 1] : quantile_between(at, sorted[below], sorted[below + 1]);
 }
 
-/* Puts the element that belongs at v[k] in sorted order there, smaller ones before it and larger ones after it (Hoare's
- * selection). */
-static void place(double *v, size_t from, size_t to, size_t k) {
-    ptrdiff_t low = (ptrdiff_t)from, high = (ptrdiff_t)to - 1;
-    while (low < high) {
-        const double pivot = v[low + (high - low) / 2];
-        ptrdiff_t i = low, j = high;
-        while (i <= j) {
-            while (v[i] < pivot)
-                i++;
-            while (v[j] > pivot)
-                j--;
-            if (i > j)
-                break;
-            const double other = v[i];
-            v[i++] = v[j];
-            v[j--] = other;
-        }
-        if ((ptrdiff_t)k <= j)
-            high = j;
-        else if ((ptrdiff_t)k >= i)
-            low = i;
-        else
-            return;
-    }
-}
-
-/* fl_quantile of unsorted values, of which those before `from` are already in their place. */
-static double select_quantile(double *v, size_t from, size_t count, double q) {
+/* fl_quantile of values in any order, which it changes. */
+static double select_quantile(double *v, size_t count, double q) {
     const double at = q * (double)(count - 1);
-    const size_t below = (size_t)at;
-    place(v, from, count, below);
-    if (below + 1 >= count)
-        return v[count - 1];
-    double above = v[below + 1];
-    for (size_t i = below + 2; i < count; i++)
-        above = v[i] < above ? v[i] : above;
-    return quantile_between(at, v[below], above);
+    const size_t below = (size_t)at, above = below + 1 < count ? below + 1 : below;
+    const double low = gsl_stats_select(v, 1, count, below);
+    return quantile_between(at, low, gsl_stats_select(v, 1, count, above));
 }
 
 void fl_bootstrap_ends(double *mean, size_t draws, fl_interval *out) {
@@ -88,9 +57,8 @@ void fl_bootstrap_ends(double *mean, size_t draws, fl_interval *out) {
         ordered &= !isnan(mean[i]);
     if (!ordered)
         qsort(mean, draws, sizeof *mean, ascending);
-    out->low = ordered ? select_quantile(mean, 0, draws, tail) : fl_quantile(mean, draws, tail);
-    out->high = ordered ? select_quantile(mean, (size_t)(tail * (double)(draws - 1)), draws, 1 - tail)
-                        : fl_quantile(mean, draws, 1 - tail);
+    out->low = ordered ? select_quantile(mean, draws, tail) : fl_quantile(mean, draws, tail);
+    out->high = ordered ? select_quantile(mean, draws, 1 - tail) : fl_quantile(mean, draws, 1 - tail);
 }
 
 /* ---- patterns of runs ---- */
