@@ -411,6 +411,9 @@ fl_output *fl_output_stream(const char *path, fl_diag *d);
 FILE *fl_output_file(fl_output *o);
 fl_status fl_output_commit(fl_output *o, fl_diag *d);
 void fl_output_abort(fl_output *o);
+/* Check that the file can be written, before a program runs whose result it will receive. NULL: no file is asked for.
+ */
+fl_status fl_output_try(const char *path, fl_diag *d);
 
 void fl_csv_put(FILE *file, const char *text); /* writes one field, quoted where necessary */
 

@@ -221,6 +221,18 @@ static fl_output *open_output(const char *path, bool stream, fl_diag *d) {
 }
 
 fl_output *fl_output_open(const char *path, fl_diag *d) { return open_output(path, false, d); }
+
+fl_status fl_output_try(const char *path, fl_diag *d) {
+    struct stat s;
+    if (!path || fl_is_standard(path) ||
+        (!stat(path, &s) && !S_ISREG(s.st_mode) && !S_ISDIR(s.st_mode) && !access(path, W_OK)))
+        return FL_OK; /* a pipe is opened once only */
+    fl_output *o = fl_output_open(path, d);
+    if (!o)
+        return d->status;
+    fl_output_abort(o);
+    return FL_OK;
+}
 fl_output *fl_output_stream(const char *path, fl_diag *d) { return open_output(path, true, d); }
 
 FILE *fl_output_file(fl_output *o) { return o->file; }

@@ -390,3 +390,9 @@ fl_status fl_file_type_find(const char *path, fl_file_type *type, fl_diag *d) {
     }
     return s;
 }
+
+bool fl_file_is(const char *path, fl_file_type type) {
+    fl_file_type found;
+    fl_diag ignored = {0};
+    return !fl_file_type_find(path, &found, &ignored) && found == type;
+}

@@ -187,5 +187,7 @@ typedef enum fl_file_type {
 
 /* Find what a file is, by its first bytes. FL_BAD_INPUT, with a list of the formats, where nothing knows it. */
 fl_status fl_file_type_find(const char *path, fl_file_type *type, fl_diag *d);
+/* Return true if the file can be read and is of that type. */
+bool fl_file_is(const char *path, fl_file_type type);
 /* Return the name of a type with its article, as in "is a sweep". */
 const char *fl_file_type_name(fl_file_type type);

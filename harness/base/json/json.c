@@ -36,15 +36,21 @@ void fl_json_add_texts(cJSON *object, const char *key, char *const *text, size_t
         cJSON_AddItemToArray(array, cJSON_CreateString(text[i]));
 }
 
-void fl_json_add_notes(cJSON *array, char *text) {
+void fl_json_add_notes(cJSON *object, void (*put)(const void *of, FILE *out), const void *of) {
     static const char begin[] = "note: ";
-    char *rest = NULL;
+    cJSON *array = cJSON_AddArrayToObject(object, "notes");
+    fl_text memory;
+    FILE *out = fl_text_open(&memory);
+    if (out)
+        put(of, out);
+    char *text = fl_text_close(&memory, NULL), *rest = NULL;
     if (!text)
         fl_memory_lost();
     for (char *line = text ? strtok_r(text, "\n", &rest) : NULL; line; line = strtok_r(NULL, "\n", &rest)) {
         const bool is_note = !strncmp(line, begin, sizeof begin - 1);
         cJSON_AddItemToArray(array, cJSON_CreateString(line + (is_note ? sizeof begin - 1 : 0)));
     }
+    free(text);
 }
 
 static void add_option(cJSON *object, const fl_option *o) {

@@ -77,9 +77,8 @@ cJSON *fl_json_add_row(cJSON *array);
 /* Adds an array of texts to a JSON object. */
 void fl_json_add_texts(cJSON *object, const char *key, char *const *text, size_t count);
 
-/* Adds each line of a text of notes ("note: ...") to an array, without the leading "note: ". The function modifies the
- * text; NULL means that the text could not be made for lack of memory. */
-void fl_json_add_notes(cJSON *array, char *text);
+/* Adds what `put` prints of `of` as the array "notes": each line, without a leading "note: ". */
+void fl_json_add_notes(cJSON *object, void (*put)(const void *of, FILE *out), const void *of);
 
 /* Adds name: value of every option, with its current value, to a JSON object; a list of texts becomes an array. */
 void fl_json_add_options(cJSON *object, const fl_option *option, size_t count);

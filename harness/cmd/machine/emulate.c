@@ -351,22 +351,6 @@ static void close_session(session *s) {
     free(s->refusal);
 }
 
-/* Before the command runs, so that an hour of it is not lost to a folder that is not there. */
-static fl_status check_report(const char *path, fl_diag *d) {
-    char folder[4096] = ".";
-    struct stat st;
-    if (path && !stat(path, &st) && S_ISDIR(st.st_mode))
-        return fl_fail(d, FL_IO, path, 0, 0, "is a directory, expected a file to write");
-    if (!path || !strcmp(path, "-") || !access(path, W_OK))
-        return FL_OK;
-    const char *slash = strrchr(path, '/');
-    if (slash)
-        snprintf(folder, sizeof folder, "%.*s", slash == path ? 1 : (int)(slash - path), path);
-    return errno == ENOENT && !access(folder, W_OK | X_OK)
-               ? FL_OK
-               : fl_fail(d, FL_IO, path, 0, 0, "cannot create: %s", fl_reason(errno));
-}
-
 /* One session; *status: the command's. */
 static fl_status run_once(const asked *a, const session *s, int *status, fl_diag *d) {
     fl_emulate_result r = {0};
@@ -377,7 +361,7 @@ static fl_status run_once(const asked *a, const session *s, int *status, fl_diag
         cJSON_Delete(tree);
     }
     if (!e) {
-        *status = WIFSIGNALED(r.command_status) ? 128 + WTERMSIG(r.command_status) : WEXITSTATUS(r.command_status);
+        *status = exit_status(r.command_status);
         if (!a->quiet)
             fl_emulate_print(&r, s->o.scene);
     }
@@ -439,7 +423,7 @@ int fl_cmd_emulate(int argc, char **argv) {
         return status;
     fl_diag d = {0};
     fl_status e = split + 1 < argc ? prepare(&a, &s, &d) : fl_refuse(&d, "no command given, expected -- COMMAND ...");
-    if (!e && !(e = check_report(a.report, &d))) {
+    if (!e && !(e = fl_output_try(a.report, &d))) {
         s.o.command = argv + split + 1;
         e = a.kills ? run_kills(&a, &s, &status, &d) : run_once(&a, &s, &status, &d);
     }

@@ -207,7 +207,7 @@ static fl_status open_run(run *r, const choice *c, fl_diag *d) {
     const uint64_t needs = r->spec.policy ? fl_reads_of(r->spec.policy).host_needs & ~FL_HOST_KNOWS : 0,
                    drives = r->spec.policy ? r->spec.policy->host_drives : 0;
     if (!s && (needs || drives) && !simulated)
-        s = fl_cpu_host_open(&r->cpu, getenv("FOLDLINE_ROOT") ? getenv("FOLDLINE_ROOT") : "", needs, d);
+        s = fl_cpu_host_open(&r->cpu, NULL, needs, d);
     const uint32_t gpus = s ? 0 : r->gpus.back->count(r->gpus.self);
     if (!s)
         s = c->platform ? facts_of_platform(r, c->platform, c->seed, gpus, d) : facts_of_machine(r, c->seed, gpus, d);

@@ -329,18 +329,6 @@ static void sleep_until(void *user, int64_t t_ns) {
     clock.sleep_until(clock.user, fl_program_wake_ns(&r->program, t_ns));
 }
 
-/* Before the program runs: what cannot be written should not cost its life first. */
-static fl_status try_output(const char *path, fl_diag *d) {
-    struct stat s;
-    if (!path || (!stat(path, &s) && !S_ISREG(s.st_mode) && !S_ISDIR(s.st_mode) && !access(path, W_OK)))
-        return FL_OK; /* a pipe is opened once only */
-    fl_output *o = fl_output_open(path, d);
-    if (!o)
-        return d->status;
-    fl_output_abort(o);
-    return FL_OK;
-}
-
 static void drop_empty_columns(fl_telemetry *t) {
     size_t kept = 0, width = t->signal_count;
     for (size_t c = 0; c < width; c++) {
@@ -387,16 +375,15 @@ static fl_status record(recorder *r, const char *out, const char *vendor, const 
     fl_gpus gpus = {0};
     fl_cpu_host *cpu = NULL;
     fl_live_result x = {0};
-    const char *root = getenv("FOLDLINE_ROOT");
     const uint64_t host = FL_BIT(FL_HOST_CPU_MHZ) | FL_BIT(FL_HOST_CPU_UTIL_PCT) | FL_BIT(FL_HOST_CPU_ENERGY_J) |
                           FL_BIT(FL_HOST_CPU_CYCLES);
     fl_status s = fl_vendor_open(&gpus, vendor, list, NULL, d);
     if (!s)
-        s = fl_cpu_host_open(&cpu, root ? root : "", host, d);
+        s = fl_cpu_host_open(&cpu, NULL, host, d);
     if (!s)
-        s = try_output(out, d);
+        s = fl_output_try(out, d);
     if (!s)
-        s = try_output(r->kernels_path, d);
+        s = fl_output_try(r->kernels_path, d);
     if (!s)
         s = open_kernels(r, &gpus, d);
     if (!s)

@@ -417,20 +417,15 @@ static void print_policy(const fl_advise_policy *p) {
 
 /* A server, or requests to one. */
 static bool of_server(const fl_texts *files) {
-    fl_file_type type;
-    fl_diag ignored;
     bool any = false;
     for (size_t i = 0; i < files->count; i++)
-        any |= !fl_file_type_find(files->item[i], &type, &ignored) &&
-               (type == FL_FILE_SERVING || type == FL_FILE_REQUESTS);
+        any |= fl_file_is(files->item[i], FL_FILE_SERVING) || fl_file_is(files->item[i], FL_FILE_REQUESTS);
     return any;
 }
 
 static fl_status refuse_results(const fl_texts *files, fl_diag *d) {
-    fl_file_type type;
-    fl_diag ignored;
     for (size_t i = 0; i < files->count; i++)
-        if (!fl_file_type_find(files->item[i], &type, &ignored) && type == FL_FILE_RESULT)
+        if (fl_file_is(files->item[i], FL_FILE_RESULT))
             return fl_fail(d, FL_BAD_INPUT, files->item[i], 0, 0,
                            "is a result, expected what it was made from: a sweep, logs, a recording of kernels or an "
                            "experiment (foldline show, plot and report read results)");

@@ -104,7 +104,8 @@ static void put_own_bounds(const fl_setup *u, FILE *out) {
     }
 }
 
-static void put_notes(const compared *r, FILE *out) {
+static void put_notes(const void *of, FILE *out) {
+    const compared *r = of;
     const fl_comparison *c = &r->c;
     put_own_bounds(&r->u, out);
     fl_best_known_print(c->row, c->mean_first, out);
@@ -119,16 +120,6 @@ static void put_notes(const compared *r, FILE *out) {
         put_unstepped(c, out);
         fputs(")\n", out);
     }
-}
-
-/* The notes of the text, one by one. */
-static void add_notes(cJSON *root, const compared *r) {
-    cJSON *list = cJSON_AddArrayToObject(root, "notes");
-    fl_text memory;
-    put_notes(r, fl_must(fl_text_open(&memory)));
-    char *text = fl_must(fl_text_close(&memory, NULL));
-    fl_json_add_notes(list, text);
-    free(text);
 }
 
 static void print_json(const compared *r) {
@@ -147,7 +138,7 @@ static void print_json(const compared *r) {
     }
     if (r->tables)
         cJSON_AddItemToObject(root, "tables", fl_result_tables_json(r->tables));
-    add_notes(root, r);
+    fl_json_add_notes(root, put_notes, r);
     cJSON_AddItemReferenceToObject(root, "provenance", r->record);
     fl_json_tell(root);
 }

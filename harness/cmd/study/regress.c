@@ -237,12 +237,6 @@ static fl_status hold(regress *g, const regress_options *o, fl_diag *d) {
     return !s && o->junit ? fl_gate_junit(o->junit, name, &g->result, d) : s;
 }
 
-static bool is_result(const char *path) {
-    fl_file_type type;
-    fl_diag ignored = {0};
-    return !fl_file_type_find(path, &type, &ignored) && type == FL_FILE_RESULT;
-}
-
 /* Compares two results: what was recorded is read from the first. */
 static fl_status read_results(regress *g, const regress_options *o, fl_diag *d) {
     if (o->bless || o->out || o->setup.bounds.count)
@@ -258,13 +252,13 @@ static fl_status read_results(regress *g, const regress_options *o, fl_diag *d) 
 /* What was given: a baseline, or an experiment that becomes one. */
 static fl_status open_given(regress *g, regress_options *o, fl_diag *d) {
     const char *path = o->rest.count ? o->rest.item[0] : NULL;
-    if (o->rest.count == 2 && is_result(path) && is_result(o->rest.item[1]))
+    if (o->rest.count == 2 && fl_file_is(path, FL_FILE_RESULT) && fl_file_is(o->rest.item[1], FL_FILE_RESULT))
         return FL_OK;
     if (o->rest.count != 1)
         return fl_refuse(d, "expected one baseline or experiment, or two results to compare");
     cJSON *tree = NULL;
     fl_status s = fl_json_read(path, &tree, d);
-    if (s == FL_BAD_INPUT && is_result(path))
+    if (s == FL_BAD_INPUT && fl_file_is(path, FL_FILE_RESULT))
         s = fl_fail(d, s, path, 1, 0,
                     "is a result, expected another one beside it, or a baseline: regress EXPERIMENT.json --bless -o "
                     "BASELINE.json");

@@ -162,7 +162,8 @@ void fl_put_lost_commands(uint64_t ignored, uint64_t faulty, FILE *out) {
                 (unsigned long long)faulty);
 }
 
-static void put_notes(const fl_run_told *t, FILE *out) {
+static void put_notes(const void *of, FILE *out) {
+    const fl_run_told *t = of;
     const fl_run_result *r = t->result;
     fl_scene_notes(t->scenes, out);
     fl_served_note(r, out);
@@ -232,16 +233,6 @@ static void add_sensors(cJSON *root, const fl_run_told *t) {
     }
 }
 
-/* The notes of the text, one by one. */
-static void add_notes(cJSON *root, const fl_run_told *t) {
-    cJSON *list = cJSON_AddArrayToObject(root, "notes");
-    fl_text memory;
-    put_notes(t, fl_must(fl_text_open(&memory)));
-    char *text = fl_must(fl_text_close(&memory, NULL));
-    fl_json_add_notes(list, text);
-    free(text);
-}
-
 cJSON *fl_run_json(const fl_run_told *t) {
     const fl_run_result *r = t->result;
     const fl_scene *scene = t->scenes->item[0];
@@ -281,7 +272,7 @@ cJSON *fl_run_json(const fl_run_told *t) {
         fl_json_add_real(root, "work_lost_pct", work_lost_pct(t));
     }
     add_sensors(root, t);
-    add_notes(root, t);
+    fl_json_add_notes(root, put_notes, t);
     cJSON_AddItemToObject(root, "provenance", fl_provenance(t->scenes, t->spec, 1, scene->facts.seed));
     return root;
 }

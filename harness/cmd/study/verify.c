@@ -34,9 +34,7 @@ static const fl_command_help help = {
     "parameters."};
 
 static fl_status read_log(const char *path, const char *format, fl_decisions *log, fl_diag *d) {
-    fl_file_type type;
-    fl_diag ignored = {0};
-    if (!fl_file_type_find(path, &type, &ignored) && type == FL_FILE_RESULT)
+    if (fl_file_is(path, FL_FILE_RESULT))
         return fl_fail(d, FL_BAD_INPUT, path, 0, 0,
                        "is a result, expected a log of decisions, which run --log FILE writes (foldline show, plot and "
                        "report read results)");

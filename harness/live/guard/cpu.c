@@ -440,7 +440,8 @@ fl_status fl_cpu_host_open(fl_cpu_host **out, const char *root, uint64_t needs, 
     fl_cpu_host *c = calloc(1, sizeof *c);
     if (!c)
         return fl_no_memory(d, "the CPU");
-    snprintf(c->root, sizeof c->root, "%s", root);
+    root = root ? root : getenv("FOLDLINE_ROOT");
+    snprintf(c->root, sizeof c->root, "%s", root ? root : "");
     c->needs = needs;
     find_name(c, &amd);
     find_packages(c);

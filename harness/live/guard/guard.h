@@ -40,7 +40,8 @@ int64_t fl_clock_ns(void); /* CLOCK_MONOTONIC */
 
 typedef struct fl_cpu_host fl_cpu_host;
 
-/* Open the CPU below `root` (empty = /; tests have a tree of their own). needs: bits of host signals. */
+/* Open the CPU below `root` (NULL = $FOLDLINE_ROOT, else /; tests have a tree of their own). needs: bits of host
+ * signals. */
 fl_status fl_cpu_host_open(fl_cpu_host **out, const char *root, uint64_t needs, fl_diag *d);
 void fl_cpu_host_close(fl_cpu_host *c); /* NULL is allowed */
 
