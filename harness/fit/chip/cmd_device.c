@@ -41,7 +41,6 @@ static const fl_command_help help = {
     "that power law has its power, relative to the highest limit, which counts as the highest clock.\n\n"
     "Rows that did not run at the clock they name (throttled, not reached, mislabelled) are found from the sweep "
     "itself, told with file and line, and left out; a clock that is wrong throughout is taken as what it was.\n\n"
-    "At the end the command names the one, two, three or four best clocks to measure of a new workload.\n\n"
     "--facts FILE describes a GPU without measurements: from its ladders and TDP (fit workload --help shows such "
     "a file), from what the bundled chips are like, an idle log and --run, a sweep of one workload. The spread among "
     "known chips is the uncertainty: the notes state it for each value, and predictions include it in their "

@@ -131,7 +131,8 @@ static cJSON *rows_of(const fl_limit_learnt *l) {
 static void print_text(const fl_limit_learnt *l, const char *out) {
     printf("steps     %zu down, %zu up\n", l->downs, l->ups);
     printf(
-        "over      each %.1f ms the clock is multiplied by (%.3f limit / power)^%.3f: %zu moves, %.2f to %.2f each\n",
+        "over      each %.1f ms the clock is multiplied by (%.3f limit / power)^%.3f; exponents of the %zu moves: %.2f "
+        "to %.2f\n",
         l->period_s * 1e3, l->aim, l->exponent, l->moves, l->low, l->high);
     if (isnan(l->rise_s))
         printf("note: rise_ms is unknown: no step up with two moves of the clock\n");
@@ -139,7 +140,7 @@ static void print_text(const fl_limit_learnt *l, const char *out) {
         printf("below     each %.1f ms, by %g MHz at most%s: %zu moves\n", l->rise_s * 1e3, l->rise_mhz,
                l->rise_bound ? "" : " (the law would not have moved further, so the largest move may be higher)",
                l->rises);
-    printf("overshoot %.1f %% of a step down: a filter of %.0f ms\n", 100 * l->overshoot, l->filter_s * 1e3);
+    printf("overshoot %.1f %% of a step down, as with a power filter of %.0f ms\n", 100 * l->overshoot, l->filter_s * 1e3);
     if (out)
         printf("written: %s\n", out);
 }
