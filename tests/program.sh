@@ -340,7 +340,7 @@ refuse "on one setting alone" 2 'one.csv: no workload has two settings' "$f" adv
 "$f" run "$trace" --platform generic --policy fixed:sm_mhz=1000 --telemetry "$dir/w@1000.log" >/dev/null
 succeed "on a log" 'undo +nvidia-smi -rgc|as it is' "$f" advise "$dir/w@1500.log" --platform generic --bound 0.2
 succeed "on logs at two clocks" '1020 MHz instead of 1500' "$f" advise "$dir/w@1500.log" "$dir/w@1000.log" --bound 0.5
-succeed "on kernels" 'the times of its kernels and their kinds' "$f" advise "$trace" --platform generic
+succeed "on kernels" 'the times of its kernels and the file of its kernel classes' "$f" advise "$trace" --platform generic
 succeed "on kernels and a log" 'W at 1500 MHz' "$f" advise "$trace" "$dir/w@1500.log" --platform generic
 refuse "on a log without a platform" 2 'expected --platform NAME' "$f" advise "$dir/w@1500.log"
 succeed "on an experiment" 'foldline live --policy' "$f" advise harness/experiments/first-light.json

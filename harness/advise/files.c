@@ -219,7 +219,8 @@ static fl_status from_kernels(fl_advise_source *f, const fl_platform *p, fl_advi
     if (status)
         return status;
     FL_ADVISE_REST(s, "%s: the times of its kernels%s", basename(f->kernels_path),
-                   assumed ? "; how they depend on clocks was assumed, three ways" : " and their kinds");
+                   assumed ? "; how they depend on clocks was assumed, three ways"
+                           : " and the file of its kernel classes");
     if (run)
         FL_ADVISE_REST(s, "%s: %.4g W at %g MHz", basename(ran->path), run->power_w, run->sm_mhz);
     fl_advise_note_platform(s, p);

@@ -351,7 +351,7 @@ static void print_text(const done *all) {
     for (size_t i = 0; i < run->doubt_count; i++)
         printf("note: %s\n", run->note[i]);
     if (run->has_kernels)
-        printf("kernels     %zu kernels and %zu other ops of %zu kinds, from %s\n", kernels_of(&run->kernels),
+        printf("kernels     %zu kernels and %zu other ops of %zu kernel classes, from %s\n", kernels_of(&run->kernels),
                run->kernels.op_count - kernels_of(&run->kernels), run->kernels.kind_count, all->format[0]);
     if (run->has_telemetry) {
         printf("telemetry   %zu rows, from %s:", run->telemetry.row_count, all->format[1]);

@@ -214,7 +214,7 @@ static void add_ladder(fl_grid *g, const fl_board *b, const char *key, const cha
 static void print_board(const fl_board *b) {
     static const char *const head[] = {"  known", "value", "sources"};
     fl_grid g = FL_GRID_HEADED(head);
-    printf("%s: %s\na board: facts without a law of power\n\n", b->name, b->title);
+    printf("%s: %s\na board: board data only, no power law\n\n", b->name, b->title);
     if (b->sm_count)
         add_ladder(&g, b, "sm_mhz", "SM clocks", b->sm_mhz, b->sm_count);
     if (b->mem_count)
@@ -269,7 +269,7 @@ static fl_status print_named(const char *name, bool json, fl_diag *d) {
 
 static void list_one(cJSON *rows, const char *name, const char *title, double gpus, double limit_w) {
     if (!rows) {
-        printf("%-18s %s%s\n", name, title, gpus > 0 ? "" : " (facts alone)");
+        printf("%-18s %s%s\n", name, title, gpus > 0 ? "" : " (board data only)");
         return;
     }
     cJSON *row = fl_json_add_row(rows);
@@ -310,7 +310,7 @@ static fl_status list(bool json, fl_diag *d) {
         fl_json_print(root, stdout);
     else if (!s)
         fl_terminal_say(stderr,
-                        "note: the power law of a board with facts alone is not known. A measured table of it can be "
+                        "note: no power law is known of a board with board data only. A measured table of it can be "
                         "replayed, and foldline fit device --facts NAME -o FILE makes a platform");
     cJSON_Delete(root);
     fl_place_list_free(name, count);

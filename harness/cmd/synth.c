@@ -17,7 +17,7 @@
 
 static const fl_command_help help = {
     "synth", "[WHAT] -o TRACE.csv [options]",
-    "Draws a synthetic kernel trace and its kinds (TRACE.kinds.csv), the same for the same seed; or WHAT.",
+    "Generates a kernel trace and its kinds file (TRACE.kinds.csv) from a seed, or WHAT.",
     "The clocks of the recording are the default clocks of --platform (generic; for --apps rtx3080ti).\n\n"
     "WHAT is one of these; foldline synth WHAT --help says more.\n\n"};
 
@@ -50,8 +50,8 @@ static fl_status write_trace(const char *path, const fl_synth_options *o, const 
     if (!s)
         s = fl_kernels_write(path, &t, d);
     if (!s)
-        printf("written: %s (%zu kernels of %zu %s), %s\n", path, t.op_count, t.kind_count, m ? "programs" : "kinds",
-               kinds);
+        printf("written: %s (%zu kernels of %zu %s), %s\n", path, t.op_count, t.kind_count,
+               m ? "programs" : "kernel classes", kinds);
     free(kinds);
     fl_kernel_trace_free(&t);
     fl_kinds_free(&k);
@@ -74,7 +74,7 @@ static fl_status write_apps(const char *path, uint32_t drawn, uint64_t seed, con
     if (!s)
         s = fl_programs_write(path, &programs, d);
     if (!s)
-        printf("written: %s (%zu programs), %s (%zu kinds)\n", path, programs.program_count, kinds, k.count);
+        printf("written: %s (%zu programs), %s (%zu kernel classes)\n", path, programs.program_count, kinds, k.count);
     free(kinds);
     fl_programs_free(&programs);
     fl_kinds_free(&k);
@@ -97,17 +97,17 @@ int fl_cmd_synth(int argc, char **argv) {
         {"o", "FILE", FL_OPTION_OUTPUT, &output, 0, 0, "the trace to write", FL_FOR_OUTPUT | FL_MOST_USED},
         {"seed", "N", FL_OPTION_INT, &seed, 0, 9e15, "seed (1)", FL_MOST_USED},
         {"kernels", "N", FL_OPTION_INT, &kernels, 1, 2e9, "kernels in all (10000)", FL_MOST_USED},
-        {"kinds", "N", FL_OPTION_INT, &kinds, 1, 65535, "kinds of kernels (32)"},
+        {"kinds", "N", FL_OPTION_INT, &kinds, 1, 65535, "kernel classes (32)"},
         {"streams", "N", FL_OPTION_INT, &streams, 1, 256, "streams per GPU (1)", FL_MOST_USED},
         {"gpus", "N", FL_OPTION_INT, &gpus, 1, 1024, "GPUs (1)", FL_MOST_USED},
         {"mean-us", "X", FL_OPTION_REAL, &o.mean_us, 0.001, 1e9, "mean length of a kernel (200)"},
         {"gap-us", "X", FL_OPTION_REAL, &o.gap_us, 0, 1e9, "mean host time before a kernel (5)"},
-        {"memory", "X", FL_OPTION_REAL, &o.memory, 0, 1, "share of memory-bound kinds (0.5)"},
+        {"memory", "X", FL_OPTION_REAL, &o.memory, 0, 1, "share of memory-bound kernel classes (0.5)"},
         {"sm-demand", "X", FL_OPTION_REAL, &o.sm_demand, 0, 1,
-         "share of the SMs a kernel uses; 0 = drawn per kind (1)"},
-        {"burst", "X", FL_OPTION_REAL, &o.burst, 1, 1e6, "kernels of one kind in a row, mean (4)"},
+         "share of the SMs a kernel uses; 0 = random for each kernel class (1)"},
+        {"burst", "X", FL_OPTION_REAL, &o.burst, 1, 1e6, "kernels of one class in a row, mean (4)"},
         {"mix", "KINDS.csv", FL_OPTION_TEXT, &mix, 0, 0,
-         "programs that run side by side: one process for each kind of the file"},
+         "programs that run side by side: one process for each kernel class of the file"},
         {"seconds", "X", FL_OPTION_REAL, &seconds, 0.000001, 1e6, "of a mix: how long each program takes alone (60)"},
         {"apps", "N", FL_OPTION_INT, &apps, 0, 1000,
          "programs instead of a trace: the 17 applications of MF-GPOEO's Fig. 7 and N drawn like them"},

@@ -342,9 +342,9 @@ static const char *init(void *state, const void *param_bytes, const fl_facts *fa
     X("loss_pct", "%", "loss of the last comparison; at hold_sm_mhz the mean of all", 100 * g->loss)                   \
     X("exe_pct", "%", "the same of kernel times alone", 100 * g->index.exe)                                            \
     X("gap_pct", "%", "the same of gaps alone", 100 * g->index.gap)                                                    \
-    X("covered", "", "share of its kernel time of kinds in the database", g->index.covered)                            \
-    X("matched", "", "share of kinds that were compared", g->index.matched)                                            \
-    X("unmatched", "", "share in streams in which nothing was", g->index.unmatched)                                    \
+    X("covered", "", "share of its kernel time in kernel classes of the database", g->index.covered)                   \
+    X("matched", "", "share of its kernel time in classes that were compared", g->index.matched)                       \
+    X("unmatched", "", "share in streams of which no class was compared", g->index.unmatched)                          \
     X("bound_pct", "%", "bound in force", 100 * g->bound)                                                              \
     X("objective", "", "power over the default's, times (1 + loss)^k", g->objective)                                   \
     X("gain", "", "K_P of the controller's last call", g->pid.gain)                                                    \

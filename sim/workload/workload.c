@@ -97,7 +97,7 @@ fl_status fl_workload_add_class(fl_workload *w, const fl_load *load, const fl_ke
     if (w->class_count >= FL_CLASSES_MAX)
         return fl_refuse(
             d,
-            "%s: more than 65535 kinds of kernels (name, grid, block), expected at most that; round grids or "
+            "%s: more than 65535 kernel classes (name, grid, block), expected at most that; round grids or "
             "merge names",
             w->name);
     if (fl_grow(&w->class, &w->class_room, w->class_count + 1, sizeof *w->class))

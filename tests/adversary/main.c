@@ -26,7 +26,7 @@
 static const fl_command_help help = {
     "adversary", "--platform NAME --policy SPEC -o WORST.programs.csv [--trials N]",
     "Finds the workload on which a policy does worst, and writes it as programs that foldline run replays.",
-    "Cases are programs of up to four parts and four kinds of kernels; phases, kinds, lengths, jitter, gaps, streams "
+    "Cases are programs of up to four parts and four kernel classes; phases, kinds, lengths, jitter, gaps, streams "
     "and markers are drawn, and what was worst is changed further. Slowdown counts against the top clock (maxfreq) on "
     "the same kernels under the same seed; activity records take the time that the platform says. A case beyond the "
     "bound is run at every clock: where its slowdown is below 1 or above top / f by more than 3 % it counts as outside "

@@ -372,7 +372,7 @@ static void test_kinds_are_bounded(void) {
     }
     FL_CHECK(other == 2 * (KINDS - KEPT) && fl_kernels_count(k).unkept_kinds == other, "%llu of a further kind",
              (unsigned long long)other);
-    CU_ASSERT(line_count == 1 && told(ring.file, "more kinds"));
+    CU_ASSERT(line_count == 1 && told(ring.file, "more kernel classes"));
     fl_ring_close(&ring);
     fl_kernels_close(k);
     clear_folder();

@@ -4,8 +4,8 @@
 . "$(dirname "$0")/shell.sh"
 
 trace=traces/samples/mix8.csv
-succeed "boards are listed behind the platforms" '^l40s  *NVIDIA L40S, 350 W \(facts alone\)$' "$f" list platforms
-check "and marked" test "$(grep -c 'facts alone' "$dir/out")" = "$(ls models/boards | wc -l)"
+succeed "boards are listed behind the platforms" '^l40s  *NVIDIA L40S, 350 W \(board data only\)$' "$f" list platforms
+check "and marked" test "$(grep -c 'board data only' "$dir/out")" = "$(ls models/boards | wc -l)"
 succeed "a board: its facts and sources" '^  highest power limit +72 W +captured output of nvidia-smi' "$f" list platforms l4
 check "and what is unknown" grep -q '^  law of power; ' "$dir/out"
 check "in its own words" grep -qx '  lowest SM clock of the ladder' "$dir/out"

@@ -62,7 +62,7 @@ same() { # NAME, a file of what is wanted, the words
 printf '%s\n' "${whole[@]}" --help --version >"$dir/want"
 same "the commands" "$dir/want" foldline ""
 "$f" list policies | sed 's/ .*//' >"$dir/policies"
-"$f" list platforms | grep -v '(facts alone)$' | sed -n 's/^\([a-z0-9][a-z0-9-]*\)  .*/\1/p' >"$dir/platforms"
+"$f" list platforms | grep -v '(board data only)$' | sed -n 's/^\([a-z0-9][a-z0-9-]*\)  .*/\1/p' >"$dir/platforms"
 check "there are policies and platforms" test "$(wc -l <"$dir/policies")" -ge 20 -a "$(wc -l <"$dir/platforms")" -ge 10
 same "the policies" "$dir/policies" foldline compare --policy ""
 same "the policies, behind =" "$dir/policies" foldline compare --policy = ""

@@ -211,7 +211,7 @@ $samples/dynaco.programs.csv|programs: 45 rows, 9 columns
 $samples/four-stages.pipeline.csv|a pipeline: [0-9]+ rows, 5 columns
 $samples/serving/rtx4090-llama3.1-8b.serving.csv|a server: [0-9]+ rows, 4 columns
 $samples/azure/conversation.requests.csv|requests: [0-9]+ rows, 3 columns
-$samples/mix8.kinds.csv|kinds of kernels: 8 rows, 10 columns
+$samples/mix8.kinds.csv|kernel classes: 8 rows, 10 columns
 p.plan.csv|a plan: [0-9]+ rows, 5 columns
 arrivals.csv|arrivals: 1 row, 1 column
 $root/tests/fuzz/seeds/zeus/two.csv|a sweep: [0-9]+ rows, [0-9]+ columns

@@ -213,7 +213,7 @@ succeed "from the standard input" '^makespan' sh -c '"$1" run - --platform pvc-m
 succeed "a trace and a sweep" '^nvboost' "$f" compare $mix $pot --platform pvc-max1550x6 --policy nvboost --no-oracle
 succeed "programs" '^baseline:static' "$f" compare traces/samples/dynaco.programs.csv --workload lulesh --seconds 1 --platform apu-a10-5800k --positions 10
 refuse "two sweeps" 2 'trace.csv:1: is a sweep like .*pot3d.csv, expected one file of this type' "$f" compare $pot "$dir/trace.csv" --platform generic
-refuse "kinds" 2 'mix8.kinds.csv:1: is kinds of kernels, expected a kernel trace, a sweep' "$f" compare ${mix%.csv}.kinds.csv --platform generic
+refuse "kinds" 2 'mix8.kinds.csv:1: is kernel classes, expected a kernel trace, a sweep' "$f" compare ${mix%.csv}.kinds.csv --platform generic
 refuse "a log" 2 'assure.csv:1: is a log of decisions, expected' "$f" run "$dir/assure.csv" --platform generic --policy nvboost
 refuse "nothing known" 2 'what.csv:1:1: not recognised, expected one of' "$f" compare "$dir/what.csv" --platform generic
 refuse "no such option" 2 "unknown option '--sweep'" "$f" compare --sweep $pot --platform generic

@@ -337,7 +337,7 @@ static const struct {
     [FL_FILE_PIPELINE] = {"a pipeline", "foldline-pipeline"},
     [FL_FILE_SERVING] = {"a server", "foldline-serving"},
     [FL_FILE_REQUESTS] = {"requests", "foldline-requests"},
-    [FL_FILE_KINDS] = {"kinds of kernels", "foldline-kinds"},
+    [FL_FILE_KINDS] = {"kernel classes", "foldline-kinds"},
     [FL_FILE_PLAN] = {"a plan", "foldline-plan"},
     [FL_FILE_ARRIVALS] = {"arrivals", "foldline-arrivals"},
     [FL_FILE_LOG] = {"a log of decisions", "foldline-decisions"},

@@ -34,8 +34,7 @@
 #define FL_COMMAND_PARTS(X)                                                                                            \
     X("fit device", fit_device, "what belongs to a chip, from measured sweeps of several workloads",                   \
       "platform chip gpu board")                                                                                       \
-    X("fit workload", fit_workload, "a workload's other settings, from a few measured ones; which to measure",         \
-      "kernel program")                                                                                                \
+    X("fit workload", fit_workload, "a workload's other settings, from a few measured ones", "kernel program")         \
     X("fit logs", fit_logs, "a sweep, from logs of runs at fixed clocks", "log")                                       \
     X("fit sensor", fit_sensor, "a power sensor's refresh, window and gain, from its log and an external meter", "")   \
     X("fit power-limit", fit_power_limit, "how a board holds its power limit, from logs with steps of the limit",      \
@@ -43,7 +42,7 @@
     X("fit pipeline", fit_pipeline, "a pipeline's times and powers, from executed clock plans", "")                    \
     X("fit serving", fit_serving,                                                                                      \
       "a server's batch steps: times and power, from layer tables, step tables or a measured run", "server")           \
-    X("fit trace", fit_trace, "kinds of kernels, from recordings of a program at several clocks", "")                  \
+    X("fit trace", fit_trace, "kernel classes, from recordings of a program at several clocks", "")                    \
     X("fit policy", fit_policy, "what one policy needs: a model, a table, weights or a parameter", "")                 \
     X("fit policy capping", fit_policy_capping, "the model of the power capping policies, from sweeps", "")            \
     X("fit policy odpp", fit_policy_odpp, "the two networks of the policy odpp, from simulated programs", "")          \

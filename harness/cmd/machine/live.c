@@ -301,7 +301,7 @@ static void tell(const run *r, const choice *c, const fl_live_result *x) {
         if (k.set_aside)
             printf("%llu rings of activity records were set aside\n", (unsigned long long)k.set_aside);
         if (k.unkept_kinds)
-            printf("%llu kernels had kinds beyond the number that is kept\n", (unsigned long long)k.unkept_kinds);
+            printf("%llu kernels had classes beyond the number that is kept\n", (unsigned long long)k.unkept_kinds);
     }
     fl_live_server_tell(&r->server, stdout);
     if (x->effect.without)

@@ -517,7 +517,7 @@ int fl_cmd_advise(int argc, char **argv) {
          FL_FOR_POLICIES | FL_MOST_USED},
         {"risk", "P", FL_OPTION_SHARE, &o.risk, 1e-9, 1,
          "highest chance that the bound breaks (" FL_AS_TEXT(RISK_STANDARD) ")", FL_FOR_POLICIES | FL_MOST_USED},
-        {"kinds", "FILE", FL_OPTION_TEXT, &o.files.kinds, 0, 0, "how kinds of kernels depend on clocks", FL_FOR_INPUT},
+        {"kinds", "FILE", FL_OPTION_TEXT, &o.files.kinds, 0, 0, "how kernel classes depend on clocks", FL_FOR_INPUT},
         {"device", "N", FL_OPTION_INT, &o.files.device, 0, 65535, "the GPU to set, and to read of logs with several",
          FL_FOR_INPUT},
         {"workload", "NAME", FL_OPTION_TEXT, &o.files.workload, 0, 0,

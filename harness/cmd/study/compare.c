@@ -24,13 +24,13 @@
 static const fl_command_help help = {
     "compare", "FILE ... | SERVER REQUESTS [EXPERIMENT.json] --platform NAME [--policy SPEC ...]",
     "Runs every policy over every workload and scores it against the driver's default, the best static clock, the best "
-    "clock per kind of kernel and the clairvoyant schedule. Without a policy it shows these baselines: what there is "
+    "clock per kernel class and the clairvoyant schedule. Without a policy it shows these baselines: what there is "
     "to gain. FILE is a kernel trace, programs or a measured sweep; a server of a language model is two files, "
     "as in foldline compare model.serving.csv requests.csv --platform h100.",
     "The clairvoyant schedule knows the future and may set any clock at any instant. No policy and no schedule that "
     "holds --bound reaches a lower objective than its bound; the schedule found is above it by at most 'gap'. With "
     "several streams the schedule is a reference and no bound is certified. --positions makes it coarser, and the gap "
-    "shows the cost. The best clock per kernel gives one clock to each kind of kernel, together with the host time "
+    "shows the cost. The best clock per kernel gives one clock to each kernel class, together with the host time "
     "before it, so that the objective of the whole run is least. Of a server and without a policy, the command "
     "lists, for each number of servers from 1 to --servers, the best static clock that meets --ttft and --tbt. Servers "
     "that are switched off draw no power.\n\n"
@@ -282,7 +282,7 @@ int fl_cmd_compare(int argc, char **argv) {
          "of an experiment that replays a paper: prints more than its claims", FL_FOR_OUTPUT},
         FL_JSON_OPTION(&o.json),
         {"kernels", NULL, FL_OPTION_FLAG, &o.kernels, 0, 0,
-         "without --policy: lists the best clock of every kind of kernel", FL_FOR_OUTPUT},
+         "without --policy: lists the best clock of every kernel class", FL_FOR_OUTPUT},
         {"model-error", "N", FL_OPTION_INT, &error_draws, 1, 1e6,
          "moves the model within its error N times, 1000 say: which policy is first how often"},
         {"time-error", "PCT", FL_OPTION_REAL, &o.error.time_pct, 0, 100, "mean error in time (what the model says)"},

@@ -148,7 +148,8 @@ static void print_text(const fl_stats *s, const fl_imported *run) {
         printf("note: %s\n", run->note[i]);
     printf("duration    %.6g s\n", s->duration_s);
     if (run->has_kernels)
-        printf("kernels     %zu of %zu kinds and %zu names, %zu copies, %zu syncs, %zu iterations; %zu streams of %zu "
+        printf("kernels     %zu of %zu kernel classes and %zu names, %zu copies, %zu syncs, %zu iterations; %zu "
+               "streams of %zu "
                "processes\nrecorded    %s, %s\n",
                s->kernels, s->kinds, s->names, s->copies, s->syncs, s->iterations, s->streams, s->processes,
                s->has_launches ? "launches" : "no launches", s->has_clocks ? "clocks" : "no clocks");

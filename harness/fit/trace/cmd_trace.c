@@ -32,7 +32,7 @@ static const fl_command_help help = {
     "every kernel's core and memory activity are fitted to the mean power; else they are assumed to be 1, and the head "
     "says so. The head states the error on clocks and recordings that were left out, where there are enough for that: "
     "three clocks, two recordings.\n\n"
-    "A telemetry log without kernels becomes a programs file of phases (-o PHASES.programs.csv and its kinds): "
+    "A telemetry log without kernels becomes a programs file of phases (-o PHASES.programs.csv and its kinds file): "
     "lengths, clock, utilisation and power are known, how a phase depends on clocks is assumed from its memory "
     "utilisation, and marked so."};
 
@@ -108,7 +108,7 @@ static void print(const job *j, const char *path) {
     size_t own = 0;
     for (size_t i = 0; i < s->kernel_count; i++)
         own += s->kernel[i].fitted;
-    printf("%zu of %zu kinds of kernels at two clocks or more: %.1f %% of the time\n", own, s->kernel_count,
+    printf("%zu of %zu kernel classes at two clocks or more: %.1f %% of the time\n", own, s->kernel_count,
            100 * s->own_ns / s->total_ns);
     printf("borrowed from kernels of the same name: %.1f %%; from all: %.1f %%\n", 100 * s->named_ns / s->total_ns,
            100 * (s->total_ns - s->own_ns - s->named_ns) / s->total_ns);

@@ -429,9 +429,9 @@ bool fl_node_clip_memory(fl_node_spec *n, const double *mhz, size_t count);
      "platform, or a path to its file (see foldline list platforms)", FL_FOR_MACHINE | FL_MOST_USED},                  \
     {"gpus", "N", FL_OPTION_INT, &(o).gpus, 1, 1024,                                                                   \
      "number of GPUs, instead of the platform's own", FL_FOR_MACHINE},                                                 \
-    {"kinds", "FILE", FL_OPTION_TEXT, &(o).kinds, 0, 0, "how kinds of kernels depend on clocks", FL_FOR_INPUT},        \
+    {"kinds", "FILE", FL_OPTION_TEXT, &(o).kinds, 0, 0, "how kernel classes depend on clocks", FL_FOR_INPUT},        \
     {"assume", "compute|balanced|memory", FL_OPTION_CHOICE, &(o).assume, 0, 0,                                         \
-     "bottleneck of unknown kinds", FL_FOR_INPUT},                                                                     \
+     "bottleneck of unknown kernel classes", FL_FOR_INPUT},                                                                     \
     {"slow", "rank=R:X", FL_OPTION_LIST, &(o).slow, 0, 0, FL_SLOW_HELP, FL_FOR_INPUT},                                 \
     {"seconds", "S", FL_OPTION_REAL, &(o).seconds, 1e-3, 1e7,                                                          \
      "approximate length of each program (as its file says)", FL_FOR_INPUT},                                           \

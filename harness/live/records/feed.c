@@ -215,8 +215,7 @@ static fl_status kind_of(fl_kernels *k, fl_source *s, const char *name, const fl
         return status;
     k->counts.unkept_kinds++;
     if (!k->told_kinds)
-        fl_ring_folder_say(k->folder, s->file.name,
-                           "more kinds of kernels than are kept: the further ones count as one");
+        fl_ring_folder_say(k->folder, s->file.name, "more kernel classes than are kept: the further ones count as one");
     k->told_kinds = true;
     return fl_kind_of(&k->kinds, "(further kinds)", NONE, NONE, true, kind, d);
 }
