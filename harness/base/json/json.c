@@ -392,7 +392,7 @@ static fl_json child_of(const fl_json *parent, const cJSON *node, const char *ke
     return c;
 }
 
-static const char *type_of(const cJSON *n) {
+const char *fl_json_type(const cJSON *n) {
     return !n                  ? "missing"
            : cJSON_IsNumber(n) ? "a number"
            : cJSON_IsString(n) ? "a text"
@@ -402,21 +402,24 @@ static const char *type_of(const cJSON *n) {
                                : "null";
 }
 
+fl_status fl_json_unknown(const fl_json *at, const char *const *known, size_t count, fl_diag *d) {
+    const char *near = fl_nearest(at->node->string, known, count);
+    if (near)
+        return fl_json_fail(at, d, "unknown key, expected \"%s\"?", near);
+    char list[512] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < count && used < sizeof list; i++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", known[i]);
+    return fl_json_fail(at, d, "unknown key, expected one of: %s", list);
+}
+
 fl_status fl_json_known(const fl_json *object, const char *const *known, size_t count, fl_diag *d) {
     for (fl_json e = fl_json_first(object); e.node; e = fl_json_next(object, &e)) {
         bool found = false;
         for (size_t i = 0; i < count && !found; i++)
             found = strcmp(known[i], e.node->string) == 0;
-        if (found)
-            continue;
-        const char *near = fl_nearest(e.node->string, known, count);
-        if (near)
-            return fl_json_fail(&e, d, "unknown key, expected \"%s\"?", near);
-        char list[512] = "";
-        size_t used = 0;
-        for (size_t i = 0; i < count && used < sizeof list; i++)
-            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", known[i]);
-        return fl_json_fail(&e, d, "unknown key, expected one of: %s", list);
+        if (!found)
+            return fl_json_unknown(&e, known, count, d);
     }
     return FL_OK;
 }
@@ -431,7 +434,7 @@ fl_status fl_json_get(const fl_json *object, const char *key, fl_json *value, fl
 }
 
 fl_status fl_json_object(const fl_json *at, fl_diag *d) {
-    return cJSON_IsObject(at->node) ? FL_OK : fl_json_fail(at, d, "%s, expected an object", type_of(at->node));
+    return cJSON_IsObject(at->node) ? FL_OK : fl_json_fail(at, d, "%s, expected an object", fl_json_type(at->node));
 }
 
 fl_status fl_json_get_object(const fl_json *object, const char *key, fl_json *value, fl_diag *d) {
@@ -442,13 +445,13 @@ fl_status fl_json_get_object(const fl_json *object, const char *key, fl_json *va
 fl_status fl_json_get_array(const fl_json *object, const char *key, fl_json *value, fl_diag *d) {
     fl_status s = fl_json_get(object, key, value, d);
     if (!s && !cJSON_IsArray(value->node))
-        s = fl_json_fail(value, d, "%s, expected a list", type_of(value->node));
+        s = fl_json_fail(value, d, "%s, expected a list", fl_json_type(value->node));
     return s;
 }
 
 fl_status fl_json_real(const fl_json *at, double min, double max, double *value, fl_diag *d) {
     if (!cJSON_IsNumber(at->node))
-        return fl_json_fail(at, d, "%s, expected a number", type_of(at->node));
+        return fl_json_fail(at, d, "%s, expected a number", fl_json_type(at->node));
     const double v = at->node->valuedouble;
     if (isfinite(v) && v >= min && v <= max) {
         *value = v;
@@ -490,7 +493,7 @@ fl_status fl_json_get_bool(const fl_json *object, const char *key, bool *value, 
     fl_json v;
     fl_status s = fl_json_get(object, key, &v, d);
     if (!s && !cJSON_IsBool(v.node))
-        s = fl_json_fail(&v, d, "%s, expected true or false", type_of(v.node));
+        s = fl_json_fail(&v, d, "%s, expected true or false", fl_json_type(v.node));
     if (!s)
         *value = cJSON_IsTrue(v.node);
     return s;
@@ -500,7 +503,7 @@ fl_status fl_json_get_text(const fl_json *object, const char *key, const char **
     fl_json v;
     fl_status s = fl_json_get(object, key, &v, d);
     if (!s && !cJSON_IsString(v.node))
-        s = fl_json_fail(&v, d, "%s, expected a text", type_of(v.node));
+        s = fl_json_fail(&v, d, "%s, expected a text", fl_json_type(v.node));
     if (!s && !*v.node->valuestring)
         s = fl_json_fail(&v, d, "empty, expected a text");
     if (!s)
@@ -551,7 +554,7 @@ fl_status fl_json_param_text(const fl_json *at, char **text, fl_diag *d) {
         }
     } else {
         return fl_json_fail(at, d, "%s, expected a number, a text, true, false or a list of numbers",
-                            at->node && at->node->child ? "an object" : type_of(at->node));
+                            at->node && at->node->child ? "an object" : fl_json_type(at->node));
     }
     *text = strdup(source);
     return *text ? FL_OK : fl_no_memory(d, at->file);

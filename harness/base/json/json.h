@@ -37,6 +37,10 @@ fl_json fl_json_root(const cJSON *tree, const char *file);
  * find them. */
 fl_status fl_json_fail(const fl_json *at, fl_diag *d, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
+/* Return what a value is, as a message says it: "a number". */
+const char *fl_json_type(const cJSON *n);
+/* Refuse a key that is none of the known ones; the message offers the nearest, or lists them. */
+fl_status fl_json_unknown(const fl_json *at, const char *const *known, size_t count, fl_diag *d);
 /* Refuses a key that is not among `known` and offers the nearest one. */
 fl_status fl_json_known(const fl_json *object, const char *const *known, size_t count, fl_diag *d);
 

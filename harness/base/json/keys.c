@@ -101,14 +101,7 @@ static fl_status check_value(const fl_key *k, const fl_json *at, fl_diag *d) {
     }
     if (cJSON_IsObject(n) && k->type & FL_KEY_OBJECT)
         return fl_keys_check(k->of, at, d);
-    return fl_json_fail(at, d, "%s, expected %s",
-                        cJSON_IsNumber(n)   ? "a number"
-                        : cJSON_IsString(n) ? "a text"
-                        : cJSON_IsBool(n)   ? "true or false"
-                        : cJSON_IsArray(n)  ? "a list"
-                        : cJSON_IsObject(n) ? "an object"
-                                            : "null",
-                        expected(k->type));
+    return fl_json_fail(at, d, "%s, expected %s", fl_json_type(n), expected(k->type));
 }
 
 static fl_status check_key(const fl_key *k, const fl_json *at, fl_diag *d) {
@@ -133,16 +126,10 @@ static const fl_key *find(const fl_keys *keys, const char *name) {
 
 static fl_status refuse_key(const fl_keys *keys, const fl_json *at, fl_diag *d) {
     const char *names[NAMES_MAX];
-    char list[512] = "";
-    size_t count = 0, used = 0;
+    size_t count = 0;
     for (; count < keys->count && count < NAMES_MAX; count++)
         names[count] = keys->key[count].name;
-    const char *near = fl_nearest(at->node->string, names, count);
-    if (near)
-        return fl_json_fail(at, d, "unknown key, expected \"%s\"?", near);
-    for (size_t i = 0; i < count && used < sizeof list; i++)
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", names[i]);
-    return fl_json_fail(at, d, "unknown key, expected one of: %s", list);
+    return fl_json_unknown(at, names, count, d);
 }
 
 fl_status fl_keys_check(const fl_keys *keys, const fl_json *at, fl_diag *d) {
