@@ -40,104 +40,59 @@ static double ratio(const fl_tightrope_chip *c, uint32_t clock) { return (double
 
 /* ---- what is known at each clock --------------------------------------------------------------------------------
  * Both curves are a law and what strays from it. The law has its constants from the clocks that were tried; what strays
- * is a Gaussian process of log clock (Matern 3/2), so that a prediction follows its neighbours as far as their noise
- * allows, and says how far off it may be (kriging; Rasmussen and Williams, "Gaussian processes", 2006, Eq. 2.23-24). */
+ * is a Gaussian process of log clock with an exponential covariance, so that a prediction follows its neighbours as far
+ * as their noise allows, and says how far off it may be. Such a process is Markov's, so a filter that runs up the
+ * ladder and one that runs down tell all (Rasmussen and Williams, "Gaussian processes", 2006, Appendix B). */
 
-enum { TRIED_MAX = 64 };
-
-typedef struct tried_clocks { /* clocks that were tried, those with most time where there are more */
-    uint32_t at[TRIED_MAX], count;
-} tried_clocks;
-
-typedef struct kriging {
-    double factor[TRIED_MAX][TRIED_MAX]; /* lower Cholesky factor of the covariance of what was seen */
-    double weight[TRIED_MAX];            /* covariance^-1 x what strays */
-} kriging;
+typedef struct stray { /* of one clock, relative */
+    double mean, variance;
+} stray;
 
 typedef struct curves {
-    double log_mhz[FL_TIGHTROPE_CLOCKS];
     double slowdown[FL_TIGHTROPE_CLOCKS], power[FL_TIGHTROPE_CLOCKS]; /* the laws, then with what strays */
     double doubt[FL_TIGHTROPE_CLOCKS];                                /* relative standard error of their product */
 } curves;
 
-static void gather(const fl_tightrope_chip *c, const fl_tightrope_seen *seen, tried_clocks *t) {
-    t->count = 0;
+/* From one clock to the next. */
+static void move(const fl_tightrope_chip *c, uint32_t from, uint32_t to, stray *s) {
+    const double alike = exp(-fabs(log((double)c->mhz[to] / c->mhz[from])) / c->smooth);
+    s->mean *= alike;
+    s->variance = alike * alike * s->variance + (1 - alike * alike) * c->roughness * c->roughness;
+}
+
+/* seen: of a clock that was not tried with infinite variance. */
+static void see(const stray *seen, stray *s) {
+    const double gain = s->variance / (s->variance + seen->variance);
+    s->mean += gain * (seen->mean - s->mean);
+    s->variance *= 1 - gain;
+}
+
+static void smooth(const fl_tightrope_chip *c, const stray *seen, stray *at) {
+    const stray before = {0, c->roughness * c->roughness};
+    stray now = before;
     for (uint32_t k = 0; k < c->count; k++) {
-        if (!(seen[k].weight_s > 0))
-            continue;
-        if (t->count < TRIED_MAX) {
-            t->at[t->count++] = k;
-            continue;
-        }
-        uint32_t least = 0;
-        for (uint32_t i = 1; i < TRIED_MAX; i++)
-            if (seen[t->at[i]].weight_s < seen[t->at[least]].weight_s)
-                least = i;
-        if (seen[t->at[least]].weight_s < seen[k].weight_s)
-            t->at[least] = k;
+        move(c, k > 0 ? k - 1 : 0, k, &now);
+        see(&seen[k], &now);
+        at[k] = now;
     }
-}
-
-static double alike(const fl_tightrope_chip *c, double from, double to) {
-    const double d = sqrt(3) * fabs(from - to) / c->smooth;
-    return c->roughness * c->roughness * (1 + d) * exp(-d);
-}
-
-/* off: what strays at each clock tried, relative; noise: its standard error. */
-static void krige(const fl_tightrope_chip *c, const tried_clocks *t, const double *log_mhz, const double *off,
-                  const double *noise, kriging *k) {
-    for (uint32_t i = 0; i < t->count; i++) {
-        double y = off[i];
-        for (uint32_t j = 0; j <= i; j++) {
-            double a = alike(c, log_mhz[t->at[i]], log_mhz[t->at[j]]);
-            if (i == j)
-                a += noise[i] * noise[i] + 1e-8;
-            for (uint32_t m = 0; m < j; m++)
-                a -= k->factor[i][m] * k->factor[j][m];
-            k->factor[i][j] = i == j ? sqrt(fmax(a, 1e-12)) : a / k->factor[j][j];
-        }
-        for (uint32_t m = 0; m < i; m++)
-            y -= k->factor[i][m] * k->weight[m];
-        k->weight[i] = y / k->factor[i][i];
+    now = before;
+    for (uint32_t k = c->count; k-- > 0;) {
+        move(c, k + 1 < c->count ? k + 1 : k, k, &now);
+        const double weight = 1 / at[k].variance + 1 / now.variance - 1 / before.variance;
+        at[k] = (stray){(at[k].mean / at[k].variance + now.mean / now.variance) / weight, 1 / weight};
+        see(&seen[k], &now);
     }
-    for (uint32_t i = t->count; i-- > 0;) {
-        for (uint32_t m = i + 1; m < t->count; m++)
-            k->weight[i] -= k->factor[m][i] * k->weight[m];
-        k->weight[i] /= k->factor[i][i];
-    }
-}
-
-/* What strays at one clock, and its variance. */
-static double strays(const fl_tightrope_chip *c, const tried_clocks *t, const double *log_mhz, const kriging *k,
-                     uint32_t clock, double *variance) {
-    double like[TRIED_MAX], sum = 0;
-    *variance = c->roughness * c->roughness;
-    for (uint32_t i = 0; i < t->count; i++) {
-        double v = alike(c, log_mhz[t->at[i]], log_mhz[clock]);
-        sum += v * k->weight[i];
-        for (uint32_t m = 0; m < i; m++)
-            v -= k->factor[i][m] * like[m];
-        like[i] = v / k->factor[i][i];
-        *variance -= like[i] * like[i];
-    }
-    *variance = fmax(*variance, 0);
-    return sum;
-}
-
-/* What a clock showed in few windows may be those windows' own. */
-static double noise_of(const fl_tightrope_seen *s, double noise, double wander) {
-    return hypot(noise, wander / sqrt(fmax(1, s->windows)));
 }
 
 /* s^p = 1 + q (x^p - 1), x = top / f: q by what was tried; the worst case until then. */
-static void time_law(const fl_tightrope_chip *c, const fl_tightrope_seen *seen, const tried_clocks *t,
-                     double *slowdown) {
+static void time_law(const fl_tightrope_chip *c, const fl_tightrope_seen *seen, double *slowdown) {
     const double p = c->sharpness;
     double weight = 1e-4, sum = 1e-4;
-    for (uint32_t i = 0; i < t->count; i++) {
-        const double x = pow(ratio(c, t->at[i]), p) - 1, s = seen[t->at[i]].slowdown;
-        const double noise =
-            p * hypot(noise_of(&seen[t->at[i]], seen[t->at[i]].noise, c->time_wander), c->roughness) * pow(s, p);
+    for (uint32_t k = 0; k < c->count; k++) {
+        if (!(seen[k].weight_s > 0))
+            continue;
+        const double x = pow(ratio(c, k), p) - 1, s = seen[k].slowdown;
+        const double noise = p * hypot(seen[k].noise, c->roughness) * pow(s, p);
         weight += x * x / (noise * noise);
         sum += x * (pow(s, p) - 1) / (noise * noise);
     }
@@ -157,11 +112,13 @@ static double swing(const fl_tightrope_chip *c, uint32_t clock) {
 }
 
 /* P = a + b V^2 f by what was tried. Until two clocks were tried b is the assumed one. */
-static void power_law(const fl_tightrope_chip *c, const fl_tightrope_seen *seen, const tried_clocks *t, double *power) {
+static void power_law(const fl_tightrope_chip *c, const fl_tightrope_seen *seen, double *power) {
     double weight = 0, wx = 0, wy = 0, wxx = 0, wxy = 0;
-    for (uint32_t i = 0; i < t->count; i++) {
-        const double x = swing(c, t->at[i]), y = seen[t->at[i]].power_w;
-        const double noise = noise_of(&seen[t->at[i]], seen[t->at[i]].power_noise, c->power_wander);
+    for (uint32_t k = 0; k < c->count; k++) {
+        if (!(seen[k].weight_s > 0))
+            continue;
+        const double x = swing(c, k), y = seen[k].power_w;
+        const double noise = seen[k].power_noise;
         const double w = 1 / (noise * noise + c->roughness * c->roughness);
         weight += w, wx += w * x, wy += w * y, wxx += w * x * x, wxy += w * x * y;
     }
@@ -173,34 +130,33 @@ static void power_law(const fl_tightrope_chip *c, const fl_tightrope_seen *seen,
         power[k] = fmax(0.05 * my, my + b * (swing(c, k) - mx));
 }
 
+/* What was seen against what a law says. */
+static stray off_by(double value, double law, double noise) { return (stray){value / law - 1, noise * noise + 1e-8}; }
+
 static void predict(const fl_tightrope_chip *c, const fl_tightrope_seen *seen, uint32_t first, curves *v) {
-    tried_clocks t;
-    kriging time, power;
-    double time_off[TRIED_MAX] = {0}, power_off[TRIED_MAX] = {0}, time_noise[TRIED_MAX] = {0},
-           power_noise[TRIED_MAX] = {0};
-    gather(c, seen, &t);
-    time_law(c, seen, &t, v->slowdown);
-    power_law(c, seen, &t, v->power);
-    for (uint32_t k = 0; k < c->count; k++)
-        v->log_mhz[k] = log(c->mhz[k]);
-    for (uint32_t i = 0; i < t.count; i++) {
-        const fl_tightrope_seen *s = &seen[t.at[i]];
-        time_off[i] = s->slowdown / v->slowdown[t.at[i]] - 1;
-        power_off[i] = s->power_w / v->power[t.at[i]] - 1;
-        time_noise[i] = noise_of(s, s->noise, c->time_wander);
-        power_noise[i] = noise_of(s, s->power_noise, c->power_wander);
+    stray time_seen[FL_TIGHTROPE_CLOCKS], power_seen[FL_TIGHTROPE_CLOCKS];
+    stray time[FL_TIGHTROPE_CLOCKS], power[FL_TIGHTROPE_CLOCKS];
+    int only_top = 1;
+    time_law(c, seen, v->slowdown);
+    power_law(c, seen, v->power);
+    for (uint32_t k = 0; k < c->count; k++) {
+        const fl_tightrope_seen *s = &seen[k];
+        time_seen[k] = power_seen[k] = (stray){0, INFINITY};
+        if (!(s->weight_s > 0))
+            continue;
+        only_top &= k == c->count - 1;
+        time_seen[k] = off_by(s->slowdown, v->slowdown[k], s->noise);
+        power_seen[k] = off_by(s->power_w, v->power[k], s->power_noise);
     }
-    krige(c, &t, v->log_mhz, time_off, time_noise, &time);
-    krige(c, &t, v->log_mhz, power_off, power_noise, &power);
-    const int only_top = t.count == 1 && t.at[0] == c->count - 1;
+    smooth(c, time_seen, time);
+    smooth(c, power_seen, power);
     for (uint32_t k = first; k < c->count; k++) {
-        double time_variance, power_variance;
         /* Until a lower clock was tried the slowdown may be all that the two facts leave. */
         const double unknown = only_top ? (ratio(c, k) - 1) / sqrt(3) : 0;
-        v->slowdown[k] *= 1 + strays(c, &t, v->log_mhz, &time, k, &time_variance);
+        v->slowdown[k] *= 1 + time[k].mean;
         v->slowdown[k] = fmax(1, fmin(v->slowdown[k], ratio(c, k) * (1 + c->tolerance)));
-        v->power[k] *= 1 + strays(c, &t, v->log_mhz, &power, k, &power_variance);
-        v->doubt[k] = sqrt(time_variance + power_variance + unknown * unknown);
+        v->power[k] *= 1 + power[k].mean;
+        v->doubt[k] = sqrt(time[k].variance + power[k].variance + unknown * unknown);
     }
 }
 

@@ -11,11 +11,11 @@
 
 /* Constants of the curves, from measured sweeps of a V100 and an RTX 8000 (harness/manual/clocks.md): time follows a
  * law of sharpness 4, four tenths of a board's power do not follow V^2 f, and both stray from their laws by 2.5 %,
- * alike over 0.2 in log clock. A clock 15 % below what was tried is the furthest that such a law foretells. */
+ * alike over 0.4 in log clock. A clock 15 % below what was tried is the furthest that such a law foretells. */
 #define SHARPNESS 4
 #define FIXED_SHARE 0.4
 #define ROUGHNESS 0.025
-#define SMOOTH 0.2
+#define SMOOTH 0.4
 #define REACH 0.15
 #define REACH_SHORT 0.4 /* the same where phases are short: looks must be few */
 
@@ -32,8 +32,6 @@ uint32_t fl_tightrope_count(const fl_gpu_facts *f) {
 
 uint32_t fl_tightrope_first(const fl_gpu_facts *f) { return f->sm.count - fl_tightrope_count(f); }
 
-static double deviation(const fl_tightrope_wander *w) { return w->number > 0 ? sqrt(w->square / w->number) : 0; }
-
 static fl_tightrope_chip chip_of(const fl_tightrope_params *p, const fl_tightrope_gpu *g, const fl_gpu_facts *f) {
     return (fl_tightrope_chip){.mhz = f->sm.mhz + fl_tightrope_first(f),
                                .volt = f->law.volt ? f->law.volt + fl_tightrope_first(f) : NULL,
@@ -43,9 +41,7 @@ static fl_tightrope_chip chip_of(const fl_tightrope_params *p, const fl_tightrop
                                .fixed_share = FIXED_SHARE,
                                .roughness = ROUGHNESS,
                                .smooth = SMOOTH,
-                               .reach = g->brief ? REACH_SHORT : REACH,
-                               .time_wander = deviation(&g->time_wander),
-                               .power_wander = deviation(&g->power_wander)};
+                               .reach = g->brief ? REACH_SHORT : REACH};
 }
 
 double fl_tightrope_length(const fl_tightrope_gpu *g) {
@@ -61,8 +57,7 @@ double fl_tightrope_length(const fl_tightrope_gpu *g) {
 }
 
 double fl_tightrope_first_length(const fl_tightrope_gpu *g) {
-    return fmax(fl_tightrope_length(g),
-                FL_TIGHTROPE_SETTLE_S + (isnan(g->lag_s) ? 0 : g->lag_s) + FL_TIGHTROPE_POWER_S);
+    return fmax(fl_tightrope_length(g), fl_tightrope_power_wait(g));
 }
 
 /* Time for which nobody may see what a clock does, and the way back to the top. */
@@ -122,23 +117,11 @@ static void average(double *mean, double value, double weight, double more) {
     *mean = weight > 0 ? (*mean * weight + value * more) / (weight + more) : value;
 }
 
-/* The mean of n earlier windows differs from one more by (n + 1) / n of a window's variance. */
-static void wanders(fl_tightrope_wander *w, double mean, double value, double windows) {
-    const double off = value / mean - 1;
-    w->square += off * off * windows / (windows + 1);
-    w->number++;
-}
-
-void fl_tightrope_learn(fl_tightrope_gpu *g, const fl_tightrope_seen_window *m, double ceiling, int top) {
+void fl_tightrope_learn(fl_tightrope_gpu *g, const fl_tightrope_seen_window *m, double ceiling) {
     fl_tightrope_seen *s = &g->seen[g->clock];
     const double weight = fmin(s->weight_s, REMEMBERED_S);
     if (isnan(m->slowdown) || (isnan(m->power_w) && !(s->weight_s > 0)))
         return;
-    if (s->windows > 0 && !top)
-        wanders(&g->time_wander, s->slowdown, m->slowdown, s->windows);
-    if (s->windows > 0 && !isnan(m->power_w))
-        wanders(&g->power_wander, s->power_w, m->power_w, s->windows);
-    s->windows++;
     average(&s->slowdown, fmax(1, m->slowdown), weight, m->length_s);
     if (ceiling < s->ceiling * (1 - 2 * m->noise))
         s->ceiling = fmax(1, ceiling);

@@ -1,4 +1,4 @@
-/* What the files of tightrope share, part by part: certain work, curves, means of whole percent, rates of counters, the
+/* What the files of tightrope share, part by part: certain work, curves, rates of counters, the
  * ledger of one GPU, phases, servers, readings, windows, the node. */
 #pragma once
 
@@ -43,7 +43,6 @@ typedef struct fl_tightrope_seen { /* one clock */
     double noise, power_noise;     /* their relative standard errors */
     double ceiling;                /* slowdown of all that ran then, mean: no less than the clock's own */
     double weight_s;               /* time that the means stand on; 0: the clock was not tried */
-    double windows;                /* number of windows that the means stand on */
 } fl_tightrope_seen;
 
 typedef struct fl_tightrope_chip { /* what is assumed of the GPU */
@@ -54,9 +53,8 @@ typedef struct fl_tightrope_chip { /* what is assumed of the GPU */
     double sharpness;   /* p of the time law s^p = 1 + q ((top / f)^p - 1), used below the clocks that were tried */
     double fixed_share; /* of the power at the top clock that does not follow V^2 f, until two clocks were tried */
     double roughness;   /* how far time and power stray from their laws, relative standard deviation */
-    double smooth;      /* over what distance in log clock they stray alike */
+    double smooth;      /* distance in log clock over which what strays falls to 1 / e */
     double reach;       /* furthest step below the lowest clock tried, relative */
-    double time_wander, power_wander; /* how windows at one clock differ, relative standard deviation */
 } fl_tightrope_chip;
 
 typedef struct fl_tightrope_wish {
@@ -95,28 +93,6 @@ int fl_tightrope_affordable(const fl_tightrope_wish *wish, double window_s, doub
 /* Slack that a second may cost at a clock where all is slowed most times. */
 double fl_tightrope_burn(double bound, double most);
 
-/* How late the power sensor is: what it shows after the first change of the clock, until it stays where it is. */
-
-enum { FL_TIGHTROPE_READINGS = 256 };
-
-typedef struct fl_tightrope_lag {
-    double before_w;                                                 /* before the change; 0: nothing is watched */
-    double after_s[FL_TIGHTROPE_READINGS], w[FL_TIGHTROPE_READINGS]; /* readings since */
-    uint32_t count;
-} fl_tightrope_lag;
-
-void fl_tightrope_lag_begin(fl_tightrope_lag *l, double before_w);
-
-/* A fresh reading, after_s after the new clock was reached. Where the memory is full every second one is dropped. */
-void fl_tightrope_lag_add(fl_tightrope_lag *l, double after_s, double w);
-
-/* Seconds after which less than 6 % of the change were still to come; NAN: the sensor is still on its way, or has not
- * moved by 1 %. */
-double fl_tightrope_lag_seconds(const fl_tightrope_lag *l);
-
-/* 1: the last readings are one level, so that nothing is on its way; 0 where there are too few to tell. */
-int fl_tightrope_lag_still(const fl_tightrope_lag *l);
-
 /* Several GPUs that may wait for each other: whose clock it was that slowed them all.
  *
  * Every GPU's progress is held against its own pace of the time when all of them ran at the top clock. Where GPUs meet
@@ -138,31 +114,6 @@ double fl_tightrope_own(const fl_tightrope_member *member, uint32_t count, uint3
 
 /* The pace of GPU i is none that the clocks, as they were seen so far, can have: off by more than that. */
 int fl_tightrope_unexplained(const fl_tightrope_member *member, uint32_t count, uint32_t i, double drift);
-
-/* How far off the mean of a utilisation may be that comes in whole percent (nvmlUtilization_t). Readings of one level
- * are all off by the same part of a percent, and no number of them makes that smaller. A sensor's noise does, where
- * readings at one clock spread over several whole numbers. Each clock is judged by its own readings: those of two
- * clocks differ by what the clock does, and that is no noise. */
-
-enum { FL_TIGHTROPE_PERCENTS = 101, FL_TIGHTROPE_LEVELS = 8 };
-
-typedef struct fl_tightrope_level { /* readings at one clock */
-    double clock;                   /* of the top clock; 0: free */
-    uint32_t count;
-    uint32_t seen[FL_TIGHTROPE_PERCENTS]; /* number of readings of each */
-} fl_tightrope_level;
-
-typedef struct fl_tightrope_percent {
-    fl_tightrope_level level[FL_TIGHTROPE_LEVELS]; /* the first is the top clock */
-    double count, error;                           /* of clocks that had to give way: readings, and their errors' sum */
-} fl_tightrope_percent;                            /* all zero is the beginning */
-
-/* clock: of the top clock, 0 .. 1. Readings below 0 and above 100 count as these. */
-void fl_tightrope_percent_add(fl_tightrope_percent *p, double clock, double pct);
-
-/* In percentage points: by how much the mean of the readings may be off, at the top clock or below it. */
-double fl_tightrope_percent_top(const fl_tightrope_percent *p);
-double fl_tightrope_percent_low(const fl_tightrope_percent *p);
 
 /* How fast a counter runs, and how much its units differ: from the readings at which it had moved.
  *
@@ -324,12 +275,11 @@ typedef struct fl_tightrope_work {
     double counter, total, origin; /* last value, sum of what was seen, the sum at origin_ns */
     double quantum;                /* of the counter in one unit of work; 0: nothing was seen */
     fl_tightrope_rate rate;
-    double edge_total;            /* the sum at the last end of a unit that counted */
-    double unit_s, spread;        /* seconds per unit at the top clock, 0: not known; how units differ (likeliest) */
-    double cycle_s;               /* window that shows the pace through their cycles well */
-    fl_tightrope_percent percent; /* readings of a utilisation that tells the work */
-    double rate_s;                /* time at the top clock that the reference stands on */
-    double base_s, taken_back_s;  /* credit before the origin; credit that was doubted */
+    double edge_total;           /* the sum at the last end of a unit that counted */
+    double unit_s, spread;       /* seconds per unit at the top clock, 0: not known; how units differ (likeliest) */
+    double cycle_s;              /* window that shows the pace through their cycles well */
+    double rate_s;               /* time at the top clock that the reference stands on */
+    double base_s, taken_back_s; /* credit before the origin; credit that was doubted */
 
     fl_tightrope_certain sure;
     double top_s, floor_s, elapsed_s; /* settled at the top clock; certain of the rest; all */
@@ -337,7 +287,7 @@ typedef struct fl_tightrope_work {
     /* the window */
     int64_t window_ns, settled_ns;
     double clock, share; /* its clock / top; the least since the window before */
-    int at_top, weighed;
+    int at_top;
     int doubted;         /* a window at the top clock whose pace is another phase's: no part of the reference */
     double units;        /* total at the beginning */
     int64_t moved_ns;    /* last reading that showed work done */
@@ -348,6 +298,7 @@ typedef struct fl_tightrope_work {
     int64_t spell, phased;            /* number of times that none were strange; 1: the phase is known */
     double power_sum, power_count, power_square;
     double energy_j[2], energy_ns[2]; /* first and last reading of the energy counter */
+    double energy_age_s;              /* largest time from its update to its reading; INFINITY: there is none */
 
     fl_tightrope_thin thin;
     double overlap_s;          /* credited to kernels that another one ran beside */
@@ -383,7 +334,8 @@ int fl_tightrope_blindfold(const fl_tightrope_work *w);
  * it is the least, for none of them is slowed by more. */
 void fl_tightrope_window(fl_tightrope_work *w, int64_t now_ns, double clock, int changed);
 
-void fl_tightrope_forget_power(fl_tightrope_work *w); /* of this window so far */
+/* Return the mean power of this window, in W, and its relative standard error; NAN if it is not known yet. */
+double fl_tightrope_power(const fl_tightrope_work *w, double *noise);
 
 /* Ends the window: fills the reference where it ran at the top, and the ledger. An idle one is no part of the ledger.
  */
@@ -538,11 +490,6 @@ void fl_tightrope_serve(fl_tightrope_serving *t, const fl_facts *facts, const fl
 /* Nothing counts before settled_ns, no power before power_ns. */
 void fl_tightrope_read(fl_tightrope_work *w, const fl_sample *sample, uint32_t gpu, int64_t power_ns);
 
-/* 1: records show kernels beside each other. Their durations then depend on what runs beside them, and only their sum
- * tells the work: from fl_tightrope_weigh on each end counts by its kind. */
-int fl_tightrope_overlap(const fl_tightrope_work *w);
-void fl_tightrope_weigh(fl_tightrope_work *w);
-
 /* 1: records show kernels beside each other too often to leave them out. */
 int fl_tightrope_crowded(const fl_tightrope_work *w);
 
@@ -568,19 +515,14 @@ static inline int fl_tightrope_strict(const fl_tightrope_params *p) {
 #define FL_TIGHTROPE_COARSE_NS 20000000 /* between readings that only keep the ledger */
 #define FL_TIGHTROPE_POWER_S 0.08       /* of readings make a mean of power */
 
-typedef struct fl_tightrope_wander { /* how windows differ from the mean of their clock: relative squares, number */
-    double square, number;
-} fl_tightrope_wander;
-
 typedef struct fl_tightrope_gpu {
     int64_t clock, next; /* index of the clock; of that of the next window */
     int64_t readings;    /* fine ones so far */
     int64_t signal_ns;   /* when the signal was chosen */
     int64_t arrived_ns;  /* when the clock asked for was there; < 0: not yet */
     int64_t power_ns;    /* power readings count from here on */
-    int64_t until_ns;    /* the window lasts at least until then */
     double power_w;      /* of the last window */
-    double lag_s;        /* of the power sensor; NAN: not known yet */
+    double lag_s;        /* from a change of power until the sensor shows it */
     double util_sum, util_count;
     double settle_s; /* from a set clock to its arrival, as the platform says; 0: not known */
     double react_s;  /* the longest so far */
@@ -591,8 +533,6 @@ typedef struct fl_tightrope_gpu {
     int64_t brief;    /* 1: the program has phases, and few windows fit into one */
     double phase_s;   /* how long the program has done what it does now */
     int64_t top_pays; /* a better reference is worth a window at the top clock */
-    fl_tightrope_wander time_wander, power_wander;
-    fl_tightrope_lag lag;
     fl_tightrope_work work;
     fl_tightrope_seen seen[FL_TIGHTROPE_CLOCKS];
     fl_tightrope_serving serving; /* of the server whose first GPU this is */
@@ -604,9 +544,9 @@ int fl_tightrope_arrive(fl_tightrope_gpu *g, const fl_gpu_sample *u, int64_t now
 /* One step's readings of the GPU. */
 void fl_tightrope_take(fl_tightrope_gpu *g, const fl_sample *sample, uint32_t gpu);
 
-/* Where window and sensor allow the window to end after length_s: its end in seconds, reference_s where it is the first
- * at the top clock. */
-int fl_tightrope_over(const fl_tightrope_gpu *g, int64_t now, double length_s, double end_s);
+/* Return the time from the arrival of a clock until its power is known, in s. The energy counter says when it was
+ * updated, so it is not late as the power sensor is, but it needs three updates. */
+double fl_tightrope_power_wait(const fl_tightrope_gpu *g);
 
 /* Until the next reading. */
 int64_t fl_tightrope_wait_ns(const fl_tightrope_params *p, fl_tightrope_gpu *g, int64_t now, double end_s);
@@ -626,8 +566,8 @@ double fl_tightrope_first_length(const fl_tightrope_gpu *g);
 /* A window must show the slowdown well through the noise of the units, and the power through the sensor's lag. */
 double fl_tightrope_length(const fl_tightrope_gpu *g);
 
-/* The window's slowdown and power are what the clock does; ceiling: slowdown of all; top: it is the top clock. */
-void fl_tightrope_learn(fl_tightrope_gpu *g, const fl_tightrope_seen_window *m, double ceiling, int top);
+/* The window's slowdown and power are what the clock does; ceiling: slowdown of all. */
+void fl_tightrope_learn(fl_tightrope_gpu *g, const fl_tightrope_seen_window *m, double ceiling);
 
 /* The index of the clock to run at: the node's slack, how long the window will last at a clock that was tried or not,
  * whether two clocks may not take turns, and whether without records the second fact is safe. */
@@ -728,9 +668,6 @@ int fl_tightrope_dear(const fl_tightrope_step *n);
 
 /* 1: without records too a lower clock is safe, as one stream is known, or as who trusts counters says. */
 int fl_tightrope_alone(const fl_tightrope_step *n);
-
-/* 1: kernels of a lone GPU run beside each other (fl_tightrope_overlap). */
-int fl_tightrope_shares(const fl_tightrope_step *n);
 
 /* 1: the clocks must go to the top now. */
 int fl_tightrope_guard(fl_tightrope_step *n);

@@ -16,7 +16,6 @@
 #define USUAL 0.005     /* least share of a kind that a phase has */
 #define COVERED 0.75    /* of the time in which a phase is looked for, least share of kinds that it has */
 #define UNLIKE 0.3      /* least part that a window has in common with its phase */
-#define NEARLY 0.1      /* two phases that have as much in common with a window, but for this, are one */
 #define REMEMBERED_S 30 /* of windows, that the shares stand on */
 
 int fl_tightrope_phase_strange(const fl_tightrope_work *w) {
@@ -152,14 +151,6 @@ static void count_stay(fl_tightrope_phases *p, const fl_tightrope_seen *seen) {
     p->useful_s = before_s + (useful_stay(p, seen) - before_s) / LATELY;
 }
 
-/* A phase that began while kernels of two ran was taken for a new one. The window shows that it is an older one. */
-static int is_older(const fl_tightrope_phases *p, const fl_tightrope_work *w) {
-    const fl_tightrope_phase *now = &p->phase[p->current];
-    double same, covered;
-    const int64_t next = find(p, w, 0, &same);
-    return same > 0 && p->phase[next].time_s > now->time_s && same > common(now, w, 0, &covered) - NEARLY;
-}
-
 int fl_tightrope_phase_turns(fl_tightrope_phases *p, fl_tightrope_work *w, fl_tightrope_seen *seen, double length_s) {
     if (p->current < 0) {
         if (!(total(w, 0) > 0))
@@ -181,16 +172,6 @@ int fl_tightrope_phase_turns(fl_tightrope_phases *p, fl_tightrope_work *w, fl_ti
         count_stay(p, seen);
     if (turned && (p->useful_s > BRIEF_S || stays(p, w, strange))) {
         enter(p, w, seen, strange);
-        show(&p->phase[p->current], w);
-        return 1;
-    }
-    if (!turned && is_older(p, w)) { /* which is no turn of the program */
-        const int64_t turns = p->turns;
-        const double began_s = p->began_s;
-        enter(p, w, seen, 0);
-        p->turns = turns, p->began_s = began_s;
-        p->phase[p->current].time_s += now->time_s, p->phase[p->current].decisions += now->decisions;
-        memset(now, 0, sizeof *now);
         show(&p->phase[p->current], w);
         return 1;
     }

@@ -1,4 +1,4 @@
-/* tightrope: what the readings of a GPU show, and the lag of its power sensor. */
+/* tightrope: when readings of a GPU count, and when the next one comes. */
 #include "policies/tightrope/inside.h"
 
 #include "policies/policy.h"
@@ -6,66 +6,8 @@
 #include <math.h>
 #include <stdint.h>
 
-/* ---- the lag of power ---- */
-
-void fl_tightrope_lag_begin(fl_tightrope_lag *l, double before_w) {
-    l->before_w = before_w;
-    l->count = 0;
-}
-
-void fl_tightrope_lag_add(fl_tightrope_lag *l, double after_s, double w) {
-    if (l->count == FL_TIGHTROPE_READINGS) {
-        for (uint32_t i = 0; i < FL_TIGHTROPE_READINGS / 2; i++)
-            l->after_s[i] = l->after_s[2 * i], l->w[i] = l->w[2 * i];
-        l->count = FL_TIGHTROPE_READINGS / 2;
-    }
-    l->after_s[l->count] = after_s;
-    l->w[l->count++] = w;
-}
-
-/* Means of the end and of a time a third before it. */
-static int levels(const fl_tightrope_lag *l, double *last, double *third) {
-    double number = 0, third_number = 0;
-    *last = *third = 0;
-    if (l->count < 4)
-        return 0;
-    const double end_s = l->after_s[l->count - 1];
-    for (uint32_t i = 0; i < l->count; i++) {
-        if (l->after_s[i] > 0.9 * end_s)
-            *last += l->w[i], number++;
-        else if (l->after_s[i] >= 0.55 * end_s && l->after_s[i] <= 0.75 * end_s)
-            *third += l->w[i], third_number++;
-    }
-    if (!(number > 0) || !(third_number > 0))
-        return 0;
-    *last /= number, *third /= third_number;
-    return 1;
-}
-
-/* A first-order lag has 3 % left when its last third brought less than a twentieth of the change so far; a window of
- * the sensor's own has passed long before. */
-double fl_tightrope_lag_seconds(const fl_tightrope_lag *l) {
-    double last, third;
-    if (!levels(l, &last, &third))
-        return NAN;
-    const double change = fabs(last - l->before_w);
-    if (change < 0.01 * l->before_w || fabs(last - third) > 0.05 * change)
-        return NAN;
-    for (uint32_t i = l->count; i-- > 0;)
-        if (fabs(l->w[i] - last) > 0.06 * change)
-            return l->after_s[i + 1 < l->count ? i + 1 : i];
-    return l->after_s[0];
-}
-
-int fl_tightrope_lag_still(const fl_tightrope_lag *l) {
-    double last, third;
-    return levels(l, &last, &third) && fabs(last - third) < 0.002 * last;
-}
-
-/* tightrope: when readings count, and when the next one comes. */
-
 #define ARRIVAL_NS 1500000000 /* no clock is waited for longer: some never show what was asked for */
-#define LAG_MAX_S 4           /* no sensor is waited for longer */
+#define ENERGY_S 0.3          /* holds three updates of an energy counter on boards since Volta */
 #define EDGE_S 0.1            /* at both ends of a window, where a counter's line is drawn, readings are fine */
 
 static double since(int64_t now, int64_t then) { return (double)(now - then) * 1e-9; }
@@ -82,26 +24,12 @@ int fl_tightrope_arrive(fl_tightrope_gpu *g, const fl_gpu_sample *u, int64_t now
         return 0;
     g->arrived_ns = now;
     g->react_s = late ? g->react_s : fmax(g->react_s, since(now, w->window_ns));
-    g->power_ns = w->settled_ns + (int64_t)((isnan(g->lag_s) ? 0 : g->lag_s) * 1e9);
+    g->power_ns = w->settled_ns + (int64_t)(g->lag_s * 1e9);
     return 1;
-}
-
-/* Until the sensor's lag is known, what it shows at the start and after the first change of the clock tells it. */
-static void watch_lag(fl_tightrope_gpu *g, const fl_gpu_sample *u, int64_t now) {
-    if (!isnan(g->lag_s) || g->arrived_ns < 0 || !fl_gpu_fresh(u, FL_GPU_POWER_W))
-        return;
-    fl_tightrope_lag_add(&g->lag, since(now, g->arrived_ns), u->value[FL_GPU_POWER_W]);
-    g->lag_s = fl_tightrope_lag_seconds(&g->lag);
-    if (isnan(g->lag_s))
-        return;
-    g->power_ns = now; /* it has come to rest */
-    fl_tightrope_forget_power(&g->work);
-    g->until_ns = now + (int64_t)(FL_TIGHTROPE_POWER_S * 1e9);
 }
 
 void fl_tightrope_take(fl_tightrope_gpu *g, const fl_sample *s, uint32_t gpu) {
     const fl_gpu_sample *u = &s->gpu[gpu];
-    watch_lag(g, u, s->time_ns);
     if (fl_gpu_fresh(u, FL_GPU_UTIL_GPU_PCT) && s->time_ns >= g->work.settled_ns)
         g->util_sum += u->value[FL_GPU_UTIL_GPU_PCT], g->util_count++;
     fl_tightrope_read(&g->work, s, gpu, g->power_ns);
@@ -115,13 +43,12 @@ double fl_tightrope_reaction(const fl_tightrope_params *p, const fl_tightrope_gp
     return g->react_s + FL_TIGHTROPE_SETTLE_S + 2e-3 * p->poll_ms;
 }
 
-double fl_tightrope_late_s(const fl_tightrope_gpu *g) {
-    return fmax(0, since(g->work.settled_ns, g->work.window_ns) - FL_TIGHTROPE_SETTLE_S);
+double fl_tightrope_power_wait(const fl_tightrope_gpu *g) {
+    return FL_TIGHTROPE_SETTLE_S + fmin(g->lag_s + FL_TIGHTROPE_POWER_S, g->work.energy_age_s + ENERGY_S);
 }
 
-int fl_tightrope_over(const fl_tightrope_gpu *g, int64_t now, double length_s, double end_s) {
-    const int waits = isnan(g->lag_s) && length_s < LAG_MAX_S && g->lag.count > 0 && !fl_tightrope_lag_still(&g->lag);
-    return length_s >= end_s && now >= g->until_ns && !waits;
+double fl_tightrope_late_s(const fl_tightrope_gpu *g) {
+    return fmax(0, since(g->work.settled_ns, g->work.window_ns) - FL_TIGHTROPE_SETTLE_S);
 }
 
 /* Between half of a time and one and a half, by the golden ratio: even readings of even units would see each of them

@@ -84,7 +84,7 @@ static void read_records(fl_tightrope_work *w, const fl_sample *s, uint32_t gpu)
         const double d = (double)(r->end_ns - start_ns) * 1e-9;
         const int settled = start_ns >= w->settled_ns;
         const double beside_s = (double)(w->last_end_ns - start_ns) * 1e-9;
-        if (w->alike != FL_TIGHTROPE_ALIKE_ALL && beside_s > RECORD_S) {
+        if (beside_s > RECORD_S) {
             w->overlap_s += beside_s;
             w->busy_s += fmax(0, d - beside_s);
             w->thin.took_s += fmax(0, d - beside_s), w->thin.ref_s -= beside_s;
@@ -149,8 +149,6 @@ static void read_counter(fl_tightrope_work *w, const fl_gpu_sample *u, int64_t n
     } else if (w->signal == FL_TIGHTROPE_UTIL && fl_gpu_known(u, FL_GPU_UTIL_MEM_PCT)) {
         moved = u->value[FL_GPU_UTIL_MEM_PCT] * (double)(now - w->last_ns) * 1e-9;
         fresh = fl_gpu_fresh(u, FL_GPU_UTIL_MEM_PCT);
-        if (fresh && now >= w->settled_ns)
-            fl_tightrope_percent_add(&w->percent, w->at_top ? 1 : w->clock, u->value[FL_GPU_UTIL_MEM_PCT]);
     }
     w->total += moved;
     if (moved > 0)
@@ -159,59 +157,21 @@ static void read_counter(fl_tightrope_work *w, const fl_gpu_sample *u, int64_t n
         read_edge(w, now, (double)(now - w->last_ns) * 1e-9, moved);
 }
 
-/* What a kernel counts for: 1, or where kinds are weighed what it takes at the top clock, beside what runs there. A
- * kind that was not seen there counts what is certain. */
-static double weight_of(fl_tightrope_work *w, const fl_kernel_record *r) {
-    if (!w->weighed)
-        return 1;
-    const double d = (double)(r->end_ns - r->start_ns) * 1e-9;
-    const int top = w->at_top && r->start_ns >= w->settled_ns;
-    if (r->kind >= FL_TIGHTROPE_KINDS - 1)
-        return top ? d : d * w->share * (1 - w->tolerance);
-    fl_tightrope_kind *k = place(w, r->kind);
-    if (k->count >= 3) /* from then on it stays, so that the same kernel always counts the same */
-        return k->sum_s / k->count;
-    if (top)
-        k->count++, k->sum_s += d;
-    return top ? d : d * w->share * (1 - w->tolerance);
-}
-
 static void read_ends(fl_tightrope_work *w, const fl_sample *s, uint32_t gpu) {
     for (uint64_t i = 0; i < s->record_count; i++) {
         const fl_kernel_record *r = &s->record[i];
         if (r->gpu != gpu || r->end_ns < r->start_ns)
             continue;
-        const double weight = weight_of(w, r);
         w->recorded++, w->busy_s += (double)(r->end_ns - r->start_ns) * 1e-9;
-        w->total += weight;
+        w->total++;
         shows(w, r->end_ns);
-        if (weight > 0)
-            read_edge(w, r->end_ns, RECORD_S, weight);
+        read_edge(w, r->end_ns, RECORD_S, 1);
     }
-}
-
-/* Kernels that overlap by a twentieth share the GPU: none of them tells its length. */
-#define OVERLAP 1.05
-
-int fl_tightrope_overlap(const fl_tightrope_work *w) {
-    return w->signal == FL_TIGHTROPE_RECORDS && w->alike == FL_TIGHTROPE_ALIKE_ALL &&
-           w->busy_s + w->top_busy_s > OVERLAP * (double)(w->last_ns - w->begin_ns) * 1e-9;
 }
 
 int fl_tightrope_crowded(const fl_tightrope_work *w) {
     const double on_s = (double)(w->last_ns - w->begin_ns) * 1e-9 - w->thin.off_s - w->thin.wait_s;
     return w->signal == FL_TIGHTROPE_RECORDS && w->overlap_s > 0.01 * on_s;
-}
-
-void fl_tightrope_weigh(fl_tightrope_work *w) {
-    double count = 0;
-    for (int64_t i = 0; i < w->kinds; i++)
-        count += w->kind[i].count;
-    w->signal = FL_TIGHTROPE_ENDS;
-    w->weighed = 1;
-    w->quantum = count > 0 ? w->top_busy_s / count : 1e-3;
-    w->total = w->edge_total = 0;
-    w->origin_ns = -1;
 }
 
 /* How much more than they may records took lately: a sum that falls again while they take less (Page, "Continuous
@@ -229,11 +189,14 @@ static void read_power(fl_tightrope_work *w, const fl_gpu_sample *u, int64_t now
         const double p = u->value[FL_GPU_POWER_W];
         w->power_sum += p, w->power_square += p * p, w->power_count++;
     }
-    if (fl_gpu_fresh(u, FL_GPU_ENERGY_J) && fl_gpu_known(u, FL_GPU_ENERGY_NS) &&
-        u->value[FL_GPU_ENERGY_NS] >= (double)power_ns) {
+    if (!fl_gpu_fresh(u, FL_GPU_ENERGY_J) || !fl_gpu_known(u, FL_GPU_ENERGY_NS))
+        return;
+    const double updated_ns = u->value[FL_GPU_ENERGY_NS];
+    w->energy_age_s = fmax(w->energy_age_s, ((double)now - updated_ns) * 1e-9);
+    if (updated_ns >= (double)w->settled_ns) {
         const int i = w->energy_ns[0] >= 0;
         w->energy_j[i] = u->value[FL_GPU_ENERGY_J];
-        w->energy_ns[i] = u->value[FL_GPU_ENERGY_NS];
+        w->energy_ns[i] = updated_ns;
     }
 }
 

@@ -38,6 +38,7 @@ static const fl_probe probe_rows[PROBES] = {
 
 #define HELD_NS 1000000000 /* between steps where nothing is left to decide */
 #define REFERENCE_S 0.15   /* least time at the top clock to learn a reference */
+#define LAG_S 1            /* of a power sensor that nobody describes: recent boards show the mean of a second */
 
 static const char *init(void *state, const void *params_, const fl_facts *facts) {
     gpu_state *gpu = fl_gpu_states(state, sizeof(fl_tightrope_state));
@@ -106,8 +107,10 @@ static void start(node *n) {
         g->work.afford = 0.8 * n->p->bound;
         g->work.thin.random = fl_random_seed(n->facts->seed, i);
         fl_tightrope_work_begin(&g->work, signal, n->now, n->p->tolerance, n->p->sigmas, fl_tightrope_record_share(n));
-        g->lag_s = n->p->lag_ms > 0 ? n->p->lag_ms * 1e-3 : f->power_lag_ns > 0 ? (double)f->power_lag_ns * 1e-9 : NAN;
-        fl_tightrope_lag_begin(&g->lag, fl_gpu_known(u, FL_GPU_POWER_W) ? u->value[FL_GPU_POWER_W] : 0);
+        g->work.energy_age_s = fl_gpu_known(u, FL_GPU_ENERGY_NS) ? 0 : INFINITY;
+        g->lag_s = n->p->lag_ms > 0      ? n->p->lag_ms * 1e-3
+                   : f->power_lag_ns > 0 ? (double)f->power_lag_ns * 1e-9
+                                         : LAG_S;
     }
     n->state->started = 1;
     n->state->stage =
@@ -195,6 +198,14 @@ static int learned(const node *n) {
     return 1;
 }
 
+/* The power of a clock that was not tried is known, or was waited for. */
+static int shows_power(const node *n, uint32_t i, double length_s) {
+    const gpu_state *g = &n->gpu[i];
+    double noise;
+    return fl_tightrope_tried(n, i) || !isnan(fl_tightrope_power(&g->work, &noise)) ||
+           length_s >= fl_tightrope_late_s(g) + fl_tightrope_power_wait(g);
+}
+
 /* Servers that state latency targets: those are the bound (inside.h). */
 static void serve(gpu_state *gpu, const params *p, const fl_facts *facts, const fl_sample *sample, fl_command *c) {
     for (uint32_t i = 0; i < facts->server_count; i++) {
@@ -238,13 +249,12 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
     const double end_s = (learning ? REFERENCE_S : n.state->window_s) + late_s;
     for (uint32_t i = 0; i < n.count; i++) {
         other |= learning && other_signal(&n, i);
-        over &= fl_tightrope_over(&n.gpu[i], n.now, length_s, end_s) && fl_tightrope_thin_told(&n.gpu[i].work);
+        over &= length_s >= end_s && shows_power(&n, i, length_s) && fl_tightrope_thin_told(&n.gpu[i].work);
     }
     n.state->alarm =
         fl_tightrope_guard(&n) || (n.count == 1 && fl_tightrope_crowded(&n.gpu->work)) || fl_tightrope_dear(&n);
     if (n.state->alarm || (n.count == 1 && fl_tightrope_phase_strange(&n.gpu->work)) ||
-        (over && !other &&
-         (!learning || length_s > FL_TIGHTROPE_REFERENCE_MAX_S || learned(&n) || fl_tightrope_shares(&n))))
+        (over && !other && (!learning || length_s > FL_TIGHTROPE_REFERENCE_MAX_S || learned(&n))))
         fl_tightrope_end_window(&n);
     const int64_t fine = (int64_t)(n.p->poll_ms * 1e6), safe = n.state->safe_ns - n.now - fine / 2;
     c->delay_ns = safe > FL_TIGHTROPE_COARSE_NS ? FL_TIGHTROPE_COARSE_NS : safe > fine ? safe : fine;
@@ -272,8 +282,7 @@ static const fl_param param_rows[] = {
     FL_PARAM(params, records_cost, REAL(0, 1), "", "0.02",
              "by how much kernel records stretch kernels, where the host states no time per kernel; 0: they are free"),
     FL_PARAM(params, poll_ms, REAL(0.1, 1000), "ms", "2", "time between readings where a counter's line is drawn"),
-    FL_PARAM(params, lag_ms, REAL(0, 10000), "ms", "0",
-             "age of a power reading; 0: as the platform says, else learned at the start"),
+    FL_PARAM(params, lag_ms, REAL(0, 10000), "ms", "0", "age of a power reading; 0: as the platform says, else 1 s"),
 };
 
 static const fl_signal_row signal_rows[] = {

@@ -25,8 +25,6 @@ static void begin_window(node *n) {
         if (g->next != g->clock) {
             changed = 1;
             fl_set_gpu(n->c, i, FL_SET_SM_MHZ, fl_tightrope_mhz(n, i, g->next));
-            if (g->clock >= 0 && isnan(g->lag_s))
-                fl_tightrope_lag_begin(&g->lag, g->power_w);
         }
         g->clock = g->next;
         g->util_sum = g->util_count = 0;
@@ -147,8 +145,7 @@ static void learn(node *n, fl_tightrope_seen_window *m, const fl_tightrope_membe
         const double seen = fl_tightrope_at_top(n, i) ? 1 : member[i].seen,
                      before = n->gpu[i].seen[n->gpu[i].clock].ceiling;
         m[i].slowdown = is_apart(n) ? seen : fl_tightrope_own(member, n->count, i);
-        fl_tightrope_learn(&n->gpu[i], &m[i], before > 0 && m[i].slowdown < seen ? fmin(before, seen) : seen,
-                           fl_tightrope_at_top(n, i));
+        fl_tightrope_learn(&n->gpu[i], &m[i], before > 0 && m[i].slowdown < seen ? fmin(before, seen) : seen);
     }
 }
 
@@ -183,8 +180,6 @@ static int contradicted(node *n, const fl_tightrope_seen_window *m) {
     n->state->contradicted++;
     return w->elapsed_s < 2 * FL_TIGHTROPE_REFERENCE_MAX_S * (double)n->state->contradicted;
 }
-
-int fl_tightrope_shares(const node *n) { return n->count == 1 && fl_tightrope_overlap(&n->gpu->work); }
 
 /* The references of some kinds are learned again. What clocks do to the phase was learned of all its kinds, and stays.
  */
@@ -229,7 +224,6 @@ void fl_tightrope_end_window(node *n) {
     }
     fl_tightrope_seen_window m[FL_TIGHTROPE_MEMBERS];
     fl_tightrope_member member[FL_TIGHTROPE_MEMBERS];
-    const int first = !fl_tightrope_tried(n, 0);
     for (uint32_t i = 0; i < n->count; i++) {
         gpu_state *g = &n->gpu[i];
         const int idle = fl_tightrope_idle(n, i);
@@ -238,17 +232,11 @@ void fl_tightrope_end_window(node *n) {
             m[i].slowdown = fl_tightrope_mhz(n, i, fl_tightrope_top(n, i)) / fl_tightrope_mhz(n, i, g->clock);
         g->slowdown = m[i].slowdown;
         g->power_w = isnan(m[i].power_w) ? g->power_w : m[i].power_w;
-        g->lag.count = 0;
         member[i] = (fl_tightrope_member){.seen = m[i].slowdown,
                                           .noise = m[i].noise,
                                           .own = fl_tightrope_tried(n, i) ? g->seen[g->clock].slowdown : NAN,
                                           .busy = fl_tightrope_busy(g),
                                           .top = fl_tightrope_at_top(n, i)};
-    }
-    if (first && fl_tightrope_shares(n)) {
-        fl_tightrope_weigh(&n->gpu->work);
-        fl_tightrope_to_reference(n);
-        return;
     }
     if (n->count == 1 && fl_tightrope_crowded(&n->gpu->work)) {
         stop_overlapping(n);

@@ -1,5 +1,5 @@
 /* What policies make of seeded readings, number by number: the choice of tightrope's clock, its ledger under every
- * signal, and the lags. Courses (test_courses.c) show decisions, and many a number may be wrong before one moves.
+ * signal. Courses (test_courses.c) show decisions, and many a number may be wrong before one moves.
  * Kept in tests/golden/ with seven digits; who means to change one writes it anew with FL_BLESS=1, and says why. */
 #include "policies/random.h"
 #include "policies/policy.h"
@@ -56,9 +56,7 @@ static void test_choose(void) {
                                   .fixed_share = between(&g, 0.2, 0.5),
                                   .roughness = 0.01,
                                   .smooth = 0.3,
-                                  .reach = between(&g, 0.05, 0.3),
-                                  .time_wander = between(&g, 0, 0.01),
-                                  .power_wander = between(&g, 0, 0.02)};
+                                  .reach = between(&g, 0.05, 0.3)};
         const uint32_t tried = 1 + (uint32_t)fl_random_below(&g, 5);
         memset(seen, 0, CLOCKS * sizeof *seen);
         for (uint32_t k = 0; k < tried; k++) {
@@ -70,8 +68,7 @@ static void test_choose(void) {
                                           .noise = between(&g, 0, 0.01),
                                           .power_noise = between(&g, 0, 0.02),
                                           .ceiling = slow + between(&g, 0, 0.02),
-                                          .weight_s = between(&g, 0.1, 3),
-                                          .windows = 1 + k};
+                                          .weight_s = between(&g, 0.1, 3)};
         }
         const double bound = between(&g, 0.01, 0.2);
         const fl_tightrope_wish wish = {.allowed = 1 + bound * between(&g, -0.1, 1.5),
@@ -148,11 +145,10 @@ static void window_of(fl_tightrope_work *w, reading *r, int64_t signal, double c
 static void say_ledger(const char *what, fl_tightrope_work *w, const fl_tightrope_seen_window *m) {
     /* One after the other: some of these write what others read, and C does not order the arguments of a call. */
     const double credit = fl_tightrope_credit(w);
-    const int enough = fl_tightrope_enough(w, 0.01), crowded = fl_tightrope_crowded(w),
-              overlap = fl_tightrope_overlap(w);
+    const int enough = fl_tightrope_enough(w, 0.01), crowded = fl_tightrope_crowded(w);
     const double busy = w->busy_share, error = fl_tightrope_reference_error(w), now = fl_tightrope_credit_now(w);
-    say("%s,%.7g,%.7g,%.7g,%.7g,%.7g,%d,%.7g,%.7g,%.7g,%.7g,%d,%d,%d\n", what, m->length_s, m->slowdown, m->noise,
-        m->power_w, m->power_noise, m->doubtful, credit, now, error, busy, overlap, crowded, enough);
+    say("%s,%.7g,%.7g,%.7g,%.7g,%.7g,%d,%.7g,%.7g,%.7g,%.7g,%d,%d\n", what, m->length_s, m->slowdown, m->noise,
+        m->power_w, m->power_noise, m->doubtful, credit, now, error, busy, crowded, enough);
 }
 
 static void test_ledger(void) {
@@ -170,8 +166,6 @@ static void test_ledger(void) {
                 say_ledger("window", w, &m);
                 if (i == 3 && way == 1)
                     fl_tightrope_distrust(w, &m);
-                if (i == 5 && way == 2)
-                    fl_tightrope_weigh(w);
                 if (i == 6 && way == 1)
                     fl_tightrope_new_phase(w);
                 if (i == 8 && way == 2)
@@ -192,20 +186,4 @@ static void test_ledger(void) {
     kept("seeded-ledgers.csv");
 }
 
-static void test_lag(void) {
-    fl_random g = fl_random_seed(4, 4);
-    for (int n = 0; n < 12; n++) {
-        fl_tightrope_lag *l = room(sizeof *l);
-        fl_tightrope_lag_begin(l, n == 11 ? 0 : 200);
-        for (int i = 0; i < 20 + 60 * n; i++) {
-            const double s = 0.01 * i;
-            fl_tightrope_lag_add(l, s, 200 - 8 * n * (1 - exp(-s / (0.05 * (1 + n % 4)))) + 0.3 * fl_random_unit(&g));
-            if (i % 16 == 15)
-                say("lag %d,%u,%.7g,%d\n", n, l->count, fl_tightrope_lag_seconds(l), fl_tightrope_lag_still(l));
-        }
-        free(l);
-    }
-    kept("seeded-lags.csv");
-}
-
-FL_SUITE("seeded_policies", {"choices", test_choose}, {"ledgers", test_ledger}, {"lags", test_lag})
+FL_SUITE("seeded_policies", {"choices", test_choose}, {"ledgers", test_ledger})

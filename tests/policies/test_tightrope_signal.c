@@ -153,42 +153,40 @@ typedef struct told {
 } told;
 
 /* One kernel of the second GPU, by its start and end in milliseconds since the ledger began. The window's clock is
- * there since 100 ms; another kernel ended last at 200 ms. */
+ * there since 100 ms. */
 static void test_record(void) {
     static const struct {
         const char *what;
         int64_t start_ms, end_ms;
         uint32_t kind, gpu;
         int at_top;
-        int64_t alike;
-        double seen; /* times at the top clock, before */
+        int64_t before_ms; /* end of the last record, before */
+        double seen;       /* times at the top clock, before */
         told t;
         int64_t last_ms; /* end of the last record, then */
     } rows[] = {
-        {"below the top", 200, 250, 3, 1, 0, 1, 2, {2, 1, 1, 0, 0.05, 0, 0.05, 0, 1}, 250},
-        {"of a known kind", 200, 250, 3, 1, 0, 1, 3, {3, 1, 1, 0.05, 0, 0, 0.05, 0, 1}, 250},
-        {"at the top", 200, 250, 3, 1, 1, 1, 1, {2, 0, 0, 0, 0.05, 0.05, 0, 0, 1}, 250},
-        {"for the third time", 200, 250, 3, 1, 1, 1, 2, {3, 0, 0, 0.05, 0, 0.05, 0, 0, 1}, 250},
-        {"just as the clock is there", 100, 150, 3, 1, 1, 0, 0, {1, 0, 0, 0, 0.05, 0.05, 0, 0, 1}, 200},
-        {"before the clock is there", 99, 150, 3, 1, 1, 0, 3, {3, 1, 0, 0, 0, 0, 0.051, 0, 1}, 200},
-        {"before a lower clock is there", 99, 150, 3, 1, 0, 0, 3, {3, 1, 0, 0, 0, 0, 0.051, 0, 1}, 200},
-        {"of the other GPU", 200, 250, 3, 0, 0, 1, 3, {3, 0, 0, 0, 0, 0, 0, 0, 0}, 200},
-        {"its end is missing", 200, -1000, 3, 1, 0, 1, 3, {3, 0, 0, 0, 0, 0, 0, 0, 0}, 200},
-        {"it took no time", 200, 200, 3, 1, 0, 1, 3, {3, 1, 1, 0, 0, 0, 0, 0, 1}, 200},
-        {"before the ledger began", -50, 0, 3, 1, 0, 0, 3, {3, 0, 0, 0, 0, 0, 0, 0, 0}, 200},
-        {"all of it before", -50, -10, 3, 1, 0, 0, 3, {3, 0, 0, 0, 0, 0, 0, 0, 0}, 200},
-        {"nothing, as the ledger began", 0, 0, 3, 1, 0, 0, 3, {3, 0, 0, 0, 0, 0, 0, 0, 0}, 200},
-        {"its end is before its start", 200, 150, 3, 1, 0, 0, 3, {3, 0, 0, 0, 0, 0, 0, 0, 0}, 200},
-        {"it ran as the ledger began", -50, 150, 3, 1, 0, 0, 3, {3, 0, 0, 0, 0, 0.07275, 0.07725, 0, 0}, 200},
-        {"as the ledger began", 0, 50, 3, 1, 0, 0, 3, {3, 1, 0, 0, 0, 0, 0.05, 0, 1}, 200},
-        {"beside another", 150, 250, 3, 1, 0, 1, 3, {3, 0, 0, 0, 0, 0, 0.05, 0.05, 0}, 250},
-        {"beside a longer one", 150, 180, 3, 1, 0, 1, 3, {3, 0, 0, 0, 0, 0, 0, 0.05, 0}, 200},
-        {"beside another, all alike", 150, 250, 3, 1, 0, 0, 3, {3, 1, 1, 0.1, 0, 0, 0.1, 0, 1}, 250},
-        {"beside another, nothing alike", 150, 250, 3, 1, 0, 2, 3, {3, 0, 0, 0, 0, 0, 0.05, 0.05, 0}, 250},
-        {"at the top, of one of many kinds", 200, 250, 9999, 1, 1, 1, 0, {0, 0, 0, 0, 0.05, 0.05, 0, 0, 1}, 250},
-        {"at the top, of the last kind", 200, 250, 2047, 1, 1, 1, 0, {0, 0, 0, 0, 0.05, 0.05, 0, 0, 1}, 250},
-        {"of the last but one", 200, 250, 2046, 1, 1, 1, 0, {1, 0, 0, 0, 0.05, 0.05, 0, 0, 1}, 250},
-        {"one of many kinds", 200, 250, 9999, 1, 0, 1, 0, {0, 1, 1, 0, 0.05, 0, 0.05, 0, 1}, 250},
+        {"below the top", 200, 250, 3, 1, 0, 200, 2, {2, 1, 1, 0, 0.05, 0, 0.05, 0, 1}, 250},
+        {"of a known kind", 200, 250, 3, 1, 0, 200, 3, {3, 1, 1, 0.05, 0, 0, 0.05, 0, 1}, 250},
+        {"at the top", 200, 250, 3, 1, 1, 200, 1, {2, 0, 0, 0, 0.05, 0.05, 0, 0, 1}, 250},
+        {"for the third time", 200, 250, 3, 1, 1, 200, 2, {3, 0, 0, 0.05, 0, 0.05, 0, 0, 1}, 250},
+        {"just as the clock is there", 100, 150, 3, 1, 1, 0, 0, {1, 0, 0, 0, 0.05, 0.05, 0, 0, 1}, 150},
+        {"before the clock is there", 99, 150, 3, 1, 1, 0, 3, {3, 1, 0, 0, 0, 0, 0.051, 0, 1}, 150},
+        {"before a lower clock is there", 99, 150, 3, 1, 0, 0, 3, {3, 1, 0, 0, 0, 0, 0.051, 0, 1}, 150},
+        {"of the other GPU", 200, 250, 3, 0, 0, 200, 3, {3, 0, 0, 0, 0, 0, 0, 0, 0}, 200},
+        {"its end is missing", 200, -1000, 3, 1, 0, 200, 3, {3, 0, 0, 0, 0, 0, 0, 0, 0}, 200},
+        {"it took no time", 200, 200, 3, 1, 0, 200, 3, {3, 1, 1, 0, 0, 0, 0, 0, 1}, 200},
+        {"before the ledger began", -50, 0, 3, 1, 0, 0, 3, {3, 0, 0, 0, 0, 0, 0, 0, 0}, 0},
+        {"all of it before", -50, -10, 3, 1, 0, 0, 3, {3, 0, 0, 0, 0, 0, 0, 0, 0}, 0},
+        {"nothing, as the ledger began", 0, 0, 3, 1, 0, 0, 3, {3, 0, 0, 0, 0, 0, 0, 0, 0}, 0},
+        {"its end is before its start", 200, 150, 3, 1, 0, 0, 3, {3, 0, 0, 0, 0, 0, 0, 0, 0}, 0},
+        {"it ran as the ledger began", -50, 150, 3, 1, 0, 0, 3, {3, 0, 0, 0, 0, 0.07275, 0.07725, 0, 0}, 150},
+        {"as the ledger began", 0, 50, 3, 1, 0, 0, 3, {3, 1, 0, 0, 0, 0, 0.05, 0, 1}, 50},
+        {"beside another", 150, 250, 3, 1, 0, 200, 3, {3, 0, 0, 0, 0, 0, 0.05, 0.05, 0}, 250},
+        {"beside a longer one", 150, 180, 3, 1, 0, 200, 3, {3, 0, 0, 0, 0, 0, 0, 0.05, 0}, 200},
+        {"at the top, of one of many kinds", 200, 250, 9999, 1, 1, 200, 0, {0, 0, 0, 0, 0.05, 0.05, 0, 0, 1}, 250},
+        {"at the top, of the last kind", 200, 250, 2047, 1, 1, 200, 0, {0, 0, 0, 0, 0.05, 0.05, 0, 0, 1}, 250},
+        {"of the last but one", 200, 250, 2046, 1, 1, 200, 0, {1, 0, 0, 0, 0.05, 0.05, 0, 0, 1}, 250},
+        {"one of many kinds", 200, 250, 9999, 1, 0, 200, 0, {0, 1, 1, 0, 0.05, 0, 0.05, 0, 1}, 250},
     };
     for (size_t i = 0; i < FL_COUNT(rows); i++) {
         open_work(FL_TIGHTROPE_RECORDS);
@@ -200,8 +198,8 @@ static void test_record(void) {
         fl_tightrope_kind *k = &w->kind[at];
         w->kinds = rows[i].seen > 0 ? at + 1 : 0;
         k->count = rows[i].seen, k->sum_s = rows[i].seen * 0.02, k->square_s = rows[i].seen * 4e-4;
-        w->settled_ns = S + 100 * MS, w->last_end_ns = S + 200 * MS;
-        w->at_top = rows[i].at_top, w->alike = rows[i].alike;
+        w->settled_ns = S + 100 * MS, w->last_end_ns = S + rows[i].before_ms * MS;
+        w->at_top = rows[i].at_top;
         fl_tightrope_certain_from(&w->sure, S, 0.5 * 0.97);
         if (w->at_top) /* so that reading changes nothing of what is certain */
             w->window_ns = w->settled_ns;
@@ -238,7 +236,7 @@ static void test_record(void) {
 static void test_beside(void) {
     for (int more = 0; more < 2; more++) {
         open_work(FL_TIGHTROPE_RECORDS);
-        w->alike = FL_TIGHTROPE_ALIKE_COUNTERS, w->last_end_ns = 2 * S;
+        w->last_end_ns = 2 * S;
         const fl_kernel_record r = {.start_ns = 2 * S - 999 - 2 * more, .end_ns = 3 * S, .gpu = 1};
         take(3 * S, &r, 1, INT64_MAX);
         CU_ASSERT(w->recorded == !more && (w->overlap_s > 0) == more);
@@ -288,93 +286,33 @@ static void test_strange(void) {
 
 /* ---- ends ---- */
 
-/* What each end counts for: 1; or by its kind's mean, or where that is not known what it took at the top clock, or what
- * is certain of it elsewhere. */
-static void test_weights(void) {
-    static const struct {
-        const char *what;
-        int weighed, at_top;
-        int64_t start_ms;
-        uint32_t kind;
-        double seen, weight, count;
-    } rows[] = {{"each", 0, 1, 200, 3, 3, 1, 3},
-                {"of a known kind", 1, 1, 200, 3, 3, 0.02, 3},
-                {"below the top", 1, 0, 200, 3, 3, 0.02, 3},
-                {"hardly known, at the top", 1, 1, 200, 3, 2, 0.05, 3},
-                {"just there", 1, 1, 100, 3, 2, 0.15, 3},
-                {"before the clock was there", 1, 1, 99, 3, 2, 0.151 * 0.5 * 0.97, 2},
-                {"hardly known, below the top", 1, 0, 200, 3, 2, 0.05 * 0.5 * 0.97, 2},
-                {"one of many kinds, at the top", 1, 1, 200, 2047, 5, 0.05, 5},
-                {"one of many kinds, below it", 1, 0, 200, 9999, 5, 0.05 * 0.5 * 0.97, 5},
-                {"of the last but one", 1, 1, 200, 2046, 3, 0.02, 3}};
-    for (size_t i = 0; i < FL_COUNT(rows); i++) {
-        open_work(FL_TIGHTROPE_ENDS);
-        const uint32_t at = rows[i].kind < FL_TIGHTROPE_KINDS ? rows[i].kind : FL_TIGHTROPE_KINDS - 1;
-        fl_tightrope_kind *k = &w->kind[at];
-        k->count = rows[i].seen, k->sum_s = rows[i].seen * 0.02;
-        w->weighed = rows[i].weighed, w->at_top = rows[i].at_top;
-        w->settled_ns = S + 100 * MS;
-        const double d = 0.25 - (double)rows[i].start_ms * 1e-3;
-        const fl_kernel_record r[] = {
-            {.start_ns = S, .end_ns = S + MS, .kind = 3, .gpu = 0}, /* another's, and one without an end */
-            {.start_ns = S + 250 * MS, .end_ns = S + 249 * MS, .kind = 3, .gpu = 1},
-            {.start_ns = S + rows[i].start_ms * MS, .end_ns = S + 250 * MS, .kind = rows[i].kind, .gpu = 1}};
-        take(S + 300 * MS, r, 3, INT64_MAX);
-        FL_CHECK(near(w->total, rows[i].weight) && k->count == rows[i].count &&
-                     near(k->sum_s, rows[i].seen * 0.02 + (rows[i].count - rows[i].seen) * d),
-                 "%s: %g, %g times", rows[i].what, w->total, k->count);
-        FL_CHECK(w->recorded == 1 && near(w->busy_s, d) && w->moved_ns == S + 250 * MS, "%s: %g s", rows[i].what,
-                 w->busy_s);
-        FL_CHECK(w->rate.edges == 1 && w->rate.first_ns == S + 250 * MS - 500 && w->quantum == 1 &&
-                     near(w->edge_total, w->total),
-                 "%s: its end", rows[i].what);
-        free(g);
-    }
-    open_work(FL_TIGHTROPE_ENDS); /* one that took no time, weighed, is no end */
-    w->weighed = 1;
-    const fl_kernel_record r = {.start_ns = 2 * S, .end_ns = 2 * S, .gpu = 1};
-    take(3 * S, &r, 1, INT64_MAX);
-    CU_ASSERT(w->rate.edges == 0 && w->recorded == 1 && w->moved_ns == 2 * S);
+/* Each end counts for one, of this GPU's kernels that have an end. */
+static void test_ends(void) {
+    open_work(FL_TIGHTROPE_ENDS);
+    const fl_kernel_record r[] = {{.start_ns = S, .end_ns = S + MS, .kind = 3, .gpu = 0},
+                                  {.start_ns = S + 250 * MS, .end_ns = S + 249 * MS, .kind = 3, .gpu = 1},
+                                  {.start_ns = S + 200 * MS, .end_ns = S + 250 * MS, .kind = 3, .gpu = 1}};
+    take(S + 300 * MS, r, 3, INT64_MAX);
+    FL_CHECK(w->total == 1 && w->recorded == 1 && near(w->busy_s, 0.05) && w->moved_ns == S + 250 * MS, "%g ends",
+             w->total);
+    CU_ASSERT(w->rate.edges == 1 && w->rate.first_ns == S + 250 * MS - 500 && w->quantum == 1 && w->edge_total == 1);
     free(g);
 }
 
-/* Kernels that overlap by a twentieth share the GPU; those left out may be a hundredth of the time. */
-static void test_overlap(void) {
+/* Kernels beside each other may be a hundredth of the time. */
+static void test_crowded(void) {
     static const struct {
-        int64_t signal, alike;
-        double busy_s, top_s, overlap_s;
-        int shares, crowded;
-    } rows[] = {{FL_TIGHTROPE_RECORDS, 0, 6, 4.49, 0.099, 0, 0}, {FL_TIGHTROPE_RECORDS, 0, 6, 4.51, 0.101, 1, 1},
-                {FL_TIGHTROPE_RECORDS, 0, 4.51, 6, 0.101, 1, 1}, {FL_TIGHTROPE_RECORDS, 1, 6, 4.51, 0.101, 0, 1},
-                {FL_TIGHTROPE_ENDS, 0, 6, 4.51, 0.101, 0, 0},    {FL_TIGHTROPE_NONE, 0, 60, 4.51, 10, 0, 0}};
+        int64_t signal;
+        double overlap_s;
+        int crowded;
+    } rows[] = {{FL_TIGHTROPE_RECORDS, 0.099, 0},
+                {FL_TIGHTROPE_RECORDS, 0.101, 1},
+                {FL_TIGHTROPE_ENDS, 0.101, 0},
+                {FL_TIGHTROPE_NONE, 10, 0}};
     for (size_t i = 0; i < FL_COUNT(rows); i++) {
         open_work(rows[i].signal);
-        w->alike = rows[i].alike;
-        w->begin_ns = 5 * S, w->last_ns = 15 * S;
-        w->busy_s = rows[i].busy_s, w->top_busy_s = rows[i].top_s, w->overlap_s = rows[i].overlap_s;
-        FL_CHECK(fl_tightrope_overlap(w) == rows[i].shares && fl_tightrope_crowded(w) == rows[i].crowded, "row %zu", i);
-        free(g);
-    }
-}
-
-/* A unit is the mean kernel then; the line begins anew. */
-static void test_weigh(void) {
-    for (int some = 0; some < 3; some++) {
-        open_work(FL_TIGHTROPE_RECORDS);
-        w->kinds = 3;
-        if (some == 1)
-            w->kind[0].count = 3, w->kind[2].count = 1;
-        else if (some)
-            w->kind[1].count = 1;
-        w->kind[3].count = 50; /* none of these kinds */
-        w->top_busy_s = 2, w->total = w->edge_total = 5, w->origin_ns = 7;
-        fl_tightrope_weigh(w);
-        FL_CHECK(w->signal == FL_TIGHTROPE_ENDS && w->weighed == 1 &&
-                     w->quantum == (some == 2 ? 2
-                                    : some    ? 0.5
-                                              : 1e-3) &&
-                     w->total == 0 && w->edge_total == 0 && w->origin_ns == -1,
-                 "a unit of %g s", w->quantum);
+        w->begin_ns = 5 * S, w->last_ns = 15 * S, w->overlap_s = rows[i].overlap_s;
+        FL_CHECK(fl_tightrope_crowded(w) == rows[i].crowded, "row %zu", i);
         free(g);
     }
 }
@@ -397,7 +335,7 @@ static void test_dear(void) {
 
 /* ---- power and the clock ---- */
 
-/* Fresh readings from then on; of the energy counter the first and the last. */
+/* Fresh readings from then on; of the energy counter the first and the last since the clock is there. */
 static void test_power(void) {
     open_work(FL_TIGHTROPE_NONE);
     static const struct {
@@ -414,6 +352,7 @@ static void test_power(void) {
         show(FL_GPU_POWER_W, rows[i].watts, rows[i].fresh);
         show(FL_GPU_ENERGY_J, rows[i].joules, rows[i].fresh_j);
         show(FL_GPU_ENERGY_NS, rows[i].at_ns, 1);
+        w->settled_ns = rows[i].power_ns;
         take(rows[i].now, NULL, 0, rows[i].power_ns);
         if (i == 1)
             CU_ASSERT(w->energy_ns[0] == 2e9 && w->energy_j[0] == 10 && w->energy_ns[1] == -1);
@@ -461,15 +400,15 @@ static void test_arrive(void) {
         double after_s, settle_s, lag_s;
         int there;
         double react_s;
-    } rows[] = {{"shown", 1000, 0.25, 0, NAN, 1, 0.25},
-                {"nearly", 1001, 0.25, 0, NAN, 1, 0.25},
-                {"from below", 999, 0.25, 0, NAN, 1, 0.25},
-                {"not yet", 1002, 0.25, 0, NAN, 0, 0.125},
-                {"sooner than others", 1000, 0.0625, 0, NAN, 1, 0.125},
-                {"never", 1002, 1.5, 0, NAN, 1, 0.125},
-                {"a moment before never", 1002, 1.499, 0, NAN, 0, 0.125},
-                {"not shown", 0, 0.5, 0.5, NAN, 1, 0.5},
-                {"not shown, not yet", 0, 0.5, 0.51, NAN, 0, 0.125},
+    } rows[] = {{"shown", 1000, 0.25, 0, 0, 1, 0.25},
+                {"nearly", 1001, 0.25, 0, 0, 1, 0.25},
+                {"from below", 999, 0.25, 0, 0, 1, 0.25},
+                {"not yet", 1002, 0.25, 0, 0, 0, 0.125},
+                {"sooner than others", 1000, 0.0625, 0, 0, 1, 0.125},
+                {"never", 1002, 1.5, 0, 0, 1, 0.125},
+                {"a moment before never", 1002, 1.499, 0, 0, 0, 0.125},
+                {"not shown", 0, 0.5, 0.5, 0, 1, 0.5},
+                {"not shown, not yet", 0, 0.5, 0.51, 0, 0, 0.125},
                 {"with a lag", 1000, 0.25, 0, 0.5, 1, 0.25}};
     for (size_t i = 0; i < FL_COUNT(rows); i++) {
         open_work(FL_TIGHTROPE_NONE);
@@ -482,8 +421,7 @@ static void test_arrive(void) {
                  "%s: after %g s", rows[i].what, g->react_s);
         FL_CHECK(w->settled_ns == now + 30 * MS && g->arrived_ns == (rows[i].there ? now : -1), "%s: since then",
                  rows[i].what);
-        const int64_t lag_ns = isnan(rows[i].lag_s) ? 0 : (int64_t)(rows[i].lag_s * 1e9);
-        CU_ASSERT(g->power_ns == (rows[i].there ? w->settled_ns + lag_ns : 5));
+        CU_ASSERT(g->power_ns == (rows[i].there ? w->settled_ns + (int64_t)(rows[i].lag_s * 1e9) : 5));
         if (rows[i].there) { /* from then on it is */
             const int64_t since = g->arrived_ns;
             show(FL_GPU_SM_MHZ, 1, 1);
@@ -520,72 +458,30 @@ static void test_busy(void) {
     free(g);
 }
 
-/* Fresh power readings after the clock is there tell the sensor's lag, until it is known. Then power counts from that
- * moment on, for 80 ms at least, and what came before is forgotten. */
-static void test_watch_lag(void) {
+/* Power is known by the sensor, once it is through with its lag, or by three updates of the energy counter, whichever
+ * is sooner. The counter says when it was updated: its oldest reading counts, whatever the clock. */
+static void test_power_wait(void) {
     static const struct {
-        const char *what;
-        int64_t arrived_ns;
-        double lag_s;
-        int fresh, watched;
-    } rows[] = {{"watched", S, NAN, 1, 1},
-                {"there as time began", 0, NAN, 1, 1},
-                {"not there", -1, NAN, 1, 0},
-                {"old readings", S, NAN, 0, 0},
-                {"known", S, 0.5, 1, 0}};
+        double lag_s, age_s, wait_s;
+    } rows[] = {{0.05, INFINITY, 0.16}, {1, INFINITY, 1.11}, {1.1, 0.02, 0.35}, {0.05, 0.5, 0.16}, {0.55, 0.5, 0.66}};
     for (size_t i = 0; i < FL_COUNT(rows); i++) {
         open_work(FL_TIGHTROPE_NONE);
-        fl_tightrope_lag_begin(&g->lag, 200);
-        g->arrived_ns = rows[i].arrived_ns, g->lag_s = rows[i].lag_s;
-        w->power_count = 5, w->power_sum = 500;
-        int64_t now = 2 * S;
-        for (int k = 0; k < 100 && !(isnan(rows[i].lag_s) && !isnan(g->lag_s)); k++) {
-            now += 20 * MS;
-            show(FL_GPU_POWER_W, k < 10 ? 200 : 150, rows[i].fresh);
-            const fl_sample s = {.time_ns = now, .gpu_count = 2, .gpu = u};
-            g->power_ns = INT64_MAX;
-            fl_tightrope_take(g, &s, 1);
-        }
-        FL_CHECK((isnan(rows[i].lag_s) && !isnan(g->lag_s)) == rows[i].watched && (g->lag.count > 0) == rows[i].watched,
-                 "%s: %g s", rows[i].what, g->lag_s);
-        if (rows[i].watched) /* of the readings after the change; the one that told it counts */
-            FL_CHECK(near(g->lag_s, (double)(2 * S + 220 * MS - rows[i].arrived_ns) * 1e-9) && g->power_ns == now &&
-                         g->until_ns == now + 80 * MS && w->power_count == 1 && w->power_sum == 150,
-                     "%s: %g s, then %g readings", rows[i].what, g->lag_s, w->power_count);
-        else
-            CU_ASSERT(g->power_ns == INT64_MAX && g->until_ns == 0 && w->power_count == 5);
+        g->lag_s = rows[i].lag_s, w->energy_age_s = rows[i].age_s;
+        FL_CHECK(near(fl_tightrope_power_wait(g), rows[i].wait_s), "row %zu: %g s", i, fl_tightrope_power_wait(g));
         free(g);
     }
-}
-
-/* When a window may end: after its length, not before the power is known, and not while the sensor is on its way, for
- * which it waits 4 s. */
-static void test_over(void) {
-    static const struct {
-        const char *what;
-        double length_s, end_s, lag_s;
-        int64_t until_ns;
-        int readings, rising, over;
-    } rows[] = {{"its time is over", 2, 2, 0, 9, 0, 0, 1},
-                {"not yet", 1.9, 2, 0, 9, 0, 0, 0},
-                {"just now", 2, 2, 0, 10, 0, 0, 1},
-                {"power is to be read", 2, 2, 0, 11, 0, 0, 0},
-                {"the sensor is late", 2, 2, NAN, 9, 20, 1, 0},
-                {"its lag is known", 2, 2, 0, 9, 20, 1, 1},
-                {"it was waited for", 4, 2, NAN, 9, 20, 1, 1},
-                {"not long enough", 3.99, 2, NAN, 9, 20, 1, 0},
-                {"it is at rest", 2, 2, NAN, 9, 20, 0, 1},
-                {"it shows nothing", 2, 2, NAN, 9, 0, 1, 1},
-                {"one reading", 2, 2, NAN, 9, 1, 1, 0}};
-    for (size_t i = 0; i < FL_COUNT(rows); i++) {
-        open_work(FL_TIGHTROPE_NONE);
-        g->lag_s = rows[i].lag_s, g->until_ns = rows[i].until_ns;
-        fl_tightrope_lag_begin(&g->lag, 100);
-        for (int k = 0; k < rows[i].readings; k++)
-            fl_tightrope_lag_add(&g->lag, k * 0.1, rows[i].rising ? 100 + 10 * k : 100);
-        FL_CHECK(fl_tightrope_over(g, 10, rows[i].length_s, rows[i].end_s) == rows[i].over, "%s", rows[i].what);
-        free(g);
+    open_work(FL_TIGHTROPE_NONE);
+    w->settled_ns = 2 * S, w->energy_age_s = 0, w->energy_ns[0] = -1;
+    static const int64_t updated[] = {1900, 2000, 2100, 2200}, taken[] = {1910, 2050, 2110, 2201};
+    for (int i = 0; i < 4; i++) {
+        show(FL_GPU_ENERGY_J, 10 * i, 1);
+        show(FL_GPU_ENERGY_NS, (double)(updated[i] * MS), 1);
+        take(taken[i] * MS, NULL, 0, INT64_MAX);
     }
+    double noise;
+    FL_CHECK(near(fl_tightrope_power(w, &noise), 100) && near(w->energy_age_s, 0.05), "%g W, %g s",
+             fl_tightrope_power(w, &noise), w->energy_age_s);
+    free(g);
 }
 
 /* Until a rise is in force: what clocks took, the time in which readings do not count, and two readings. */
@@ -693,8 +589,7 @@ static void test_no_counter(void) {
 FL_SUITE("tightrope_signal", {"a counter", test_counter}, {"ends of units", test_ends_of_units},
          {"the line's beginning", test_origin}, {"quiet", test_quiet}, {"a record", test_record},
          {"beside another", test_beside}, {"all records", test_all_records}, {"strange kernels", test_strange},
-         {"weights of ends", test_weights}, {"overlap", test_overlap}, {"weigh", test_weigh},
-         {"dear records", test_dear}, {"power", test_power}, {"a clock on its way", test_on_its_way},
-         {"a clock that is there", test_arrive}, {"busy", test_busy}, {"the sensor's lag", test_watch_lag},
-         {"the end of a window", test_over}, {"reaction", test_reaction}, {"the next reading", test_wait},
+         {"ends", test_ends}, {"crowded", test_crowded}, {"dear records", test_dear}, {"power", test_power},
+         {"a clock on its way", test_on_its_way}, {"a clock that is there", test_arrive}, {"busy", test_busy},
+         {"until power is known", test_power_wait}, {"reaction", test_reaction}, {"the next reading", test_wait},
          {"just then", test_wait_edges}, {"a late record", test_late_record}, {"no counter", test_no_counter})

@@ -51,7 +51,7 @@ static void open_rig(uint32_t count) {
         fl_tightrope_gpu *g = &r->gpu[i];
         r->gpu_facts[i] = (fl_gpu_facts){.name = "gpu", .sm = {ladder, CLOCKS}};
         g->clock = g->next = TOP;
-        g->lag_s = 0;
+        g->work.energy_age_s = INFINITY;
         fl_tightrope_work_begin(&g->work, FL_TIGHTROPE_NONE, 0, 0.03, 3, 0.02);
         fl_tightrope_window(&g->work, 10 * S, 1, 0);
         g->work.top_s = g->work.elapsed_s = 10;
@@ -66,10 +66,10 @@ static void at(uint32_t i, int64_t clock) {
     r->gpu[i].work.power_sum = 300, r->gpu[i].work.power_count = 3, r->gpu[i].work.power_square = 3e4;
 }
 
-/* The clock was tried for 10 s in so many windows. */
+/* The clock was tried for 10 s. */
 static void tried(uint32_t i, int64_t clock, double slowdown, double watts) {
     r->gpu[i].seen[clock] =
-        (fl_tightrope_seen){.slowdown = slowdown, .power_w = watts, .ceiling = slowdown, .weight_s = 10, .windows = 5};
+        (fl_tightrope_seen){.slowdown = slowdown, .power_w = watts, .ceiling = slowdown, .weight_s = 10};
 }
 
 /* Units of 10 ms told the pace at the top clock for 2 s, and then so long ones at the present clock. */
@@ -106,7 +106,6 @@ static void test_reference(void) {
             r->gpu[i].next = 7;
             tried(i, TOP, 1, 100);
             tried(i, 4, 1.2, 80);
-            r->gpu[i].lag_s = i ? NAN : 0.5;
             r->gpu[i].power_w = 90;
             r->gpu[i].arrived_ns = 11, r->gpu[i].power_ns = 12;
             r->gpu[i].util_sum = r->gpu[i].util_count = 9;
@@ -125,9 +124,6 @@ static void test_reference(void) {
                      "row %zu, GPU %u: there", row, i);
             FL_CHECK(g->work.at_top && g->work.window_ns == 12 * S && g->work.alike == FL_TIGHTROPE_ALIKE_COUNTERS,
                      "row %zu, GPU %u: its window", row, i);
-            /* The first change of a clock tells the sensor's lag, if it is not known. */
-            FL_CHECK(g->lag.before_w == (i == 1 && from[row][i] >= 0 && from[row][i] != TOP ? 90 : 0),
-                     "row %zu, GPU %u: %g W before", row, i, g->lag.before_w);
         }
         CU_ASSERT(r->gpu[2].clock == 5 && r->gpu[2].next == 7 && r->gpu[2].seen[TOP].weight_s == 10);
         free(r);
@@ -207,14 +203,12 @@ static void test_counter_is_enough(void) {
     counts(0, FL_TIGHTROPE_KERNELS, 0.01);
     fl_tightrope_end_window(&r->n);
     CU_ASSERT(!records_set(0) && r->gpu->work.signal == FL_TIGHTROPE_KERNELS);
-    FL_CHECK(r->gpu->seen[TOP].windows == 1 && r->gpu->seen[TOP].power_w == 100, "%g windows",
-             r->gpu->seen[TOP].windows);
+    FL_CHECK(r->gpu->seen[TOP].weight_s == 2 && r->gpu->seen[TOP].power_w == 100, "%g s", r->gpu->seen[TOP].weight_s);
     free(r);
 }
 
-/* Kernels beside each other: at first they are weighed, where all units are alike. Where they are not, and too many
- * run so, records go off, and the top clock stays for who trusts only what is certain. Records that are dear go off
- * too, unless they are on for a trial, which ends by itself. */
+/* Where too many kernels run beside each other, records go off, and the top clock stays for who trusts only what is
+ * certain. Records that are dear go off too, unless they are on for a trial, which ends by itself. */
 static void test_stop(void) {
     static const struct {
         const char *what;
@@ -250,18 +244,6 @@ static void test_stop(void) {
         }
         FL_CHECK(r->state.held == rows[row].held && r->state.references == 5 + rows[row].stops, "%s: held %lld",
                  rows[row].what, (long long)r->state.held);
-        free(r);
-    }
-    for (int first = 0; first < 2; first++) {
-        open_rig(1);
-        r->p.alike = FL_TIGHTROPE_ALIKE_ALL;
-        if (!first)
-            tried(0, TOP, 1, 100);
-        fl_tightrope_work *w = &r->gpu->work;
-        w->signal = FL_TIGHTROPE_RECORDS, w->alike = FL_TIGHTROPE_ALIKE_ALL, w->top_busy_s = 20;
-        fl_tightrope_end_window(&r->n);
-        FL_CHECK((w->signal == FL_TIGHTROPE_ENDS) == first && w->weighed == first && r->state.references == 5 + first,
-                 "first %d: signal %lld", first, (long long)w->signal);
         free(r);
     }
 }
@@ -323,7 +305,7 @@ static void test_turns(void) {
             FL_CHECK(trial_or && r->state.trial.turned == 0, "%s", rows[row].what);
         const int odd = rows[row].unit_s == 0.005 || fabs(rows[row].watts - 100) > 6;
         if (!rows[row].turned)
-            FL_CHECK(r->state.odd == (odd ? rows[row].odd + 1 : 0) && r->gpu->seen[9].windows == (odd ? 5 : 6) &&
+            FL_CHECK(r->state.odd == (odd ? rows[row].odd + 1 : 0) && r->gpu->seen[9].weight_s == (odd ? 10 : 12) &&
                          (w->taken_back_s > back_s) == odd,
                      "%s: odd %lld", rows[row].what, (long long)r->state.odd);
         const int counted = rows[row].unit_s == 0.005 && rows[row].odd && rows[row].trust && !rows[row].asked &&
@@ -568,8 +550,7 @@ static void test_phases(void) {
         p->phase[0].share[0] = 1, p->phase[0].weight_s = p->phase[0].time_s = 9;
         if (known) {
             p->phase[3].share[1] = 1, p->phase[3].weight_s = p->phase[3].time_s = 9;
-            p->phase[3].seen[TOP] =
-                (fl_tightrope_seen){.slowdown = 1, .power_w = 77, .ceiling = 1, .weight_s = 5, .windows = 2};
+            p->phase[3].seen[TOP] = (fl_tightrope_seen){.slowdown = 1, .power_w = 77, .ceiling = 1, .weight_s = 5};
         }
         fl_tightrope_end_window(&r->n);
         FL_CHECK(r->state.references == 5 + !known && p->turns == 1 && p->current == (known ? 3 : 1),

@@ -118,7 +118,7 @@ check "which was known" [ "$(sets "$dir/expected.csv")" -gt 5 ]
 refuse "fewer streams than there are" 2 'two.csv: 2 streams use GPU 0, but --streams is 1' "$f" run "$dir/two.csv" --platform generic --policy maxfreq --streams 1
 check "as many" "$f" run "$dir/two.csv" --platform generic --policy maxfreq --streams 2
 saved() { # options: energy that tightrope saves, in %
-  "$f" compare traces/samples/tutorial.nsys.csv.gz --platform a100 --kinds traces/samples/tutorial.kinds.csv --no-oracle --bound 5% --record-cost 2% --policy t=tightrope "$@" \
+  "$f" compare traces/samples/tutorial.nsys.csv.gz --platform a100 --kinds traces/samples/tutorial.kinds.csv --no-oracle --bound 6% --record-cost 3% --policy t=tightrope:bound=0.06 "$@" \
     2>"$dir/err" | awk '$1 == "t" { print $3 }'
 }
 not_known=$(saved) known=$(saved --streams 1)

@@ -102,7 +102,7 @@ static inline void pair_play(pair_world *w) {
     fl_setting setting[] = {{.name = "bound", .text = bound},
                             {.name = "trust", .text = w->trust ? w->trust : "records"}};
     fl_layer layer = {.origin = "test", .setting = setting, .count = FL_COUNT(setting)};
-    const fl_gpu_facts one = {.name = "gpu", .sm = {world_ladder, WORLD_CLOCKS}};
+    const fl_gpu_facts one = {.name = "gpu", .sm = {world_ladder, WORLD_CLOCKS}, .power_lag_ns = 1};
     const fl_gpu_facts gpu[PAIR] = {one, one};
     fl_facts facts = {.gpu_count = PAIR, .gpu = gpu, .host = {.name = "host"}};
     fl_instance_options o = {.policy = &fl_policy_tightrope, .facts = &facts, .layer = &layer, .layer_count = 1};

@@ -93,7 +93,8 @@ static inline void world_play(world *w) {
     fl_setting setting[] = {{.name = "bound", .text = bound},
                             {.name = "trust", .text = w->trust ? w->trust : "records"}};
     fl_layer layer = {.origin = "test", .setting = setting, .count = FL_COUNT(setting)};
-    fl_gpu_facts gpu = {.name = "gpu", .sm = {world_ladder, WORLD_CLOCKS}};
+    fl_gpu_facts gpu = {
+        .name = "gpu", .sm = {world_ladder, WORLD_CLOCKS}, .power_lag_ns = 1 + (int64_t)(3e9 * w->lag_s)};
     fl_facts facts = {.gpu_count = 1, .gpu = &gpu, .host = {.name = "host"}};
     fl_instance_options o = {.policy = &fl_policy_tightrope, .facts = &facts, .layer = &layer, .layer_count = 1};
     fl_instance *in;
