@@ -69,6 +69,8 @@ succeed "the better one passes, and is shown" '^ok    energyucb on demo.csv: ene
 sed 's/,depo,/,odpp,/' old.csv >other.csv
 fails "a policy that is gone" '^FAIL  depo on demo.csv: recorded, but not there any more' "$f" regress old.csv other.csv
 
+refuse "a second result that is not there" 2 'gone.csv: cannot open: No such file' "$f" regress old.csv gone.csv
+
 # ---- a promise ----
 cat >serve.json <<EOT
 {"foldline_experiment": 1, "platform": "a100", "gpus": 1, "traces": ["$root/traces/samples/inference.csv"], "oracles": false,
