@@ -256,7 +256,7 @@ static fl_status open_given(regress *g, regress_options *o, fl_diag *d) {
     if (o->rest.count == 2 && fl_file_is(path, FL_FILE_RESULT) && fl_file_is(o->rest.item[1], FL_FILE_RESULT))
         return FL_OK;
     for (size_t i = 0; i < o->rest.count; i++)
-        if (access(o->rest.item[i], R_OK))
+        if (strcmp(o->rest.item[i], "-") != 0 && access(o->rest.item[i], R_OK))
             return fl_fail(d, FL_BAD_INPUT, o->rest.item[i], 0, 0, "cannot open: %s", fl_reason(errno));
     if (o->rest.count != 1)
         return fl_refuse(d, "expected one baseline or experiment, or two results to compare");
