@@ -146,16 +146,13 @@ static double spread(const fl_chip_guess *at, const fl_chip_guess *top) {
 
 /* How many stated deviations below the bound a prediction must lie, so that of choices among the clocks of a board at
  * most 1, 2, 5 and 10 % break the bound: means over boards, under bounds of 5 and 10 %. Sources: OWN_LAWS, 196 programs
- * of nine boards, rows at 60 to 75 % of the top clock and at the top. The others: seven boards of these, the device
- * fitted to half of a board's programs; rows at 70 % and the top, and four rows, for which six boards that
- * tests/accuracy.sh --risk reads gave 0.1 in place of 0 at a bound and a risk of 5 %. That command prints such a table
- * of any boards: of those six it has smaller numbers elsewhere. */
+ * of nine boards, rows at 60 to 75 % of the top clock and at the top. TWO_ROWS, seven boards of these, the device
+ * fitted to half of a board's programs. tests/accuracy.sh --risk prints such a table of any boards. */
 enum { RISKS = 4, BOUNDS = 2 };
 static const double normal[RISKS] = {2.326, 2.054, 1.645, 1.282}; /* quantiles of the same risks */
 static const double needed[FL_CHIP_BASES][BOUNDS][RISKS] = {
     [FL_CHIP_OWN_LAWS] = {{1.2, 0.7, 0.2, 0}, {1.9, 0.8, 0, 0}},
     [FL_CHIP_TWO_ROWS] = {{1.9, 1.65, 0.35, 0.1}, {2.4, 1.7, 0.5, 0}},
-    [FL_CHIP_FOUR_ROWS] = {{1.1, 0.4, 0.1, 0}, {1.9, 0, 0, 0}},
 };
 
 /* How many deviations of a normal k stated ones are worth at a row of the table: linear between its entries. Of entries

@@ -163,10 +163,9 @@ double fl_chip_power(const fl_chip *chip, const fl_chip_load *load, double sm_mh
 
 /* What a prediction rests on: choices by it broke their bounds as often as a table says (fl_decide_chance). */
 typedef enum fl_chip_basis {
-    FL_CHIP_STATED,    /* anything else: its deviation is that of a normal */
-    FL_CHIP_OWN_LAWS,  /* two laws of the workload's own rows */
-    FL_CHIP_TWO_ROWS,  /* a calibrated chip, and two or three SM clocks of the workload */
-    FL_CHIP_FOUR_ROWS, /* a calibrated chip, and four SM clocks or more */
+    FL_CHIP_STATED,   /* anything else: its deviation is that of a normal */
+    FL_CHIP_OWN_LAWS, /* times by two laws of the workload's own rows */
+    FL_CHIP_TWO_ROWS, /* a calibrated chip, and rows of the workload at two SM clocks or more that are far apart */
     FL_CHIP_BASES
 } fl_chip_basis;
 
@@ -396,9 +395,11 @@ int fl_chip_uses_activity(const fl_chip *chip, const fl_chip_row *known, size_t 
 
 /* Predicts a workload at `asked` settings from its `known` measured rows (workload ids are ignored; at least one row).
  * The prediction is the mean over everything that the known rows and the chip's other workloads leave possible, and it
- * carries over the smooth part of the known rows' errors. load: the most likely single values of its parts; may be
- * NULL. By laws of the workload's own, the parts are NaN, and so are predictions at a memory clock with fewer than two
- * known SM clocks, of other settings than the known ones. */
+ * carries over the smooth part of the known rows' errors. Where the chip was calibrated and the workload is known at
+ * two SM clocks of a memory clock, its times there come from laws of its own (fl_two_laws), from the lowest known clock
+ * up; its powers come from the chip. load: the most likely single values of its parts; may be NULL. By laws of the
+ * workload's own, the parts are NaN, and so are predictions at a memory clock with fewer than two known SM clocks, of
+ * other settings than the known ones. */
 fl_model_status fl_chip_predict(const fl_chip *chip, const fl_chip_row *known, size_t known_count,
                                 const fl_chip_row *asked, size_t asked_count, fl_chip_guess *guess, fl_chip_load *load);
 

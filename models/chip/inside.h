@@ -175,7 +175,7 @@ fl_model_status fl_chip_predict_time(const fl_chip *chip, const fl_chip_row *kno
 fl_model_status fl_chip_predict_power(const fl_chip *chip, const fl_chip_row *known, size_t known_count,
                                       const fl_chip_row *asked, size_t asked_count, fl_chip_guess *guess,
                                       fl_chip_load *load, double *slope);
-/* fl_chip_predict with these slopes; they are NaN where the chip has no power law. */
+/* fl_chip_predict by the chip's laws alone, with these slopes; they are NaN where the chip has no power law. */
 fl_model_status fl_chip_predict_slopes(const fl_chip *chip, const fl_chip_row *known, size_t known_count,
                                        const fl_chip_row *asked, size_t asked_count, fl_chip_guess *guess,
                                        fl_chip_load *load, double *slope);

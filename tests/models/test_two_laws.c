@@ -128,8 +128,7 @@ static void test_chance(void) {
                 {FL_CHIP_OWN_LAWS, 0.8, 0.1, 0.02},    {FL_CHIP_OWN_LAWS, 0, 0.1, 0.05},
                 {FL_CHIP_OWN_LAWS, 0.45, 0.05, 0.032}, /* half the way between the quantiles of 2 and 5 % */
                 {FL_CHIP_TWO_ROWS, 1.9, 0.05, 0.01},   {FL_CHIP_TWO_ROWS, 0.35, 0.05, 0.05},
-                {FL_CHIP_TWO_ROWS, 0.5, 0.1, 0.05},    {FL_CHIP_FOUR_ROWS, 0.4, 0.05, 0.02},
-                {FL_CHIP_FOUR_ROWS, 0, 0.1, 0.02},     {FL_CHIP_STATED, 1.645, 0.1, 0.05}};
+                {FL_CHIP_TWO_ROWS, 0.5, 0.1, 0.05},    {FL_CHIP_STATED, 1.645, 0.1, 0.05}};
     for (size_t i = 0; i < COUNT(rows); i++) {
         const fl_chip_guess at = {(1 + rows[i].bound) * exp(-0.01 * rows[i].k), 80, 1, 3, rows[i].basis, 0};
         FL_CHECK(near(fl_decide_chance(&at, &top, rows[i].bound), rows[i].chance, 0.01),

@@ -305,11 +305,11 @@ def least_k(broken, names, count, risk):
 def risk(program, boards):
     clocks = [b for b in boards if b.clocks]
     made = {b.name: devices(program, b) for b in clocks}
-    for basis, rows in (("OWN_LAWS", 2), ("TWO_ROWS", 2), ("FOUR_ROWS", 4)):
+    for basis, rows in (("no device", 2), ("device", 2), ("device", 4)):
         at = lambda d, rows=rows: taken(d, SHARES[rows])
         told = {}
         for b in clocks:
-            parts = [(None, b.clocks)] if basis == "OWN_LAWS" else made[b.name]
+            parts = [(None, b.clocks)] if basis == "no device" else made[b.name]
             told[b.name] = {w: p for device, other in parts for w, p in predict(program, other, at, device).items()}
         for bound in BOUNDS:
             broken, number_of = {}, {}
@@ -327,7 +327,7 @@ def risk(program, boards):
                 rest = [n for n in names if families[n] != families[name]]
                 if rest:
                     left.append((name, *broken[name][least_k(broken, rest, sum(number_of[n] for n in rest), 0.05)]))
-            print(f"{basis:10s} bound {100 * bound:2.0f} %: k {', '.join(f'{k:g}' for k in of)} at a risk of 1, 2, 5, 10 %; "
+            print(f"{basis:10s} {rows} rows, bound {100 * bound:2.0f} %: k {', '.join(f'{k:g}' for k in of)} at a risk of 1, 2, 5, 10 %; "
                   f"{sum(number_of.values())} workloads of {len(names)} boards; k of a risk of 5 % by the other families: "
                   f"broken {statistics.fmean(x[1] for x in left):.1f} %, at most {max(x[1] for x in left):.1f} %, "
                   f"saved {statistics.fmean(x[3] for x in left):.0f} %", flush=True)
