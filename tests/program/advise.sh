@@ -24,7 +24,7 @@ make_log 1402 150 20 >"$dir/idles.csv"
 succeed "advise on a log that draws much" '260 W at 1402 MHz, busy for 100 % of the time: one measured setting' "$f" advise "$dir/hot.csv" --platform v100-300w --bound 10%
 hot=$(saved 1)
 check "assumes how the program depends on clocks" grep -q 'assumed, three ways: no calibration tells it' "$dir/out"
-check "and states no chance" grep -q 'how likely that is is unknown' "$dir/out"
+check "and states no chance" grep -q 'the chance of that is unknown' "$dir/out"
 check "but an interval" less "$(saved 2)" "$(saved 3)"
 succeed "on one that draws little" '100 W at 1402 MHz' "$f" advise "$dir/cool.csv" --platform v100-300w --bound 10%
 check "saves less" less "$(saved 1)" "$hot"

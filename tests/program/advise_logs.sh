@@ -41,7 +41,7 @@ succeed "advise goes from both files to a clock" '^  set +nvidia-smi -lgc [0-9]+
 cp "$dir/out" "$dir/advice"
 check "and back" grep -qE '^  undo +nvidia-smi -rgc$' "$dir/advice"
 check "says what it rests on" grep -qE 'nsys.csv|run' "$dir/advice"
-check "says how sure it is" grep -qE 'with a chance of|how likely that is is unknown' "$dir/advice"
+check "says how sure it is" grep -qE 'with a chance of|the chance of that is unknown' "$dir/advice"
 "$f" advise "$dir/nsys.csv" "$dir/smi.csv" --platform a100 --bound 10% --json >"$dir/advice.json"
 # the last number of the slowdown's interval, and the clock
 check "as JSON, within the bound" awk '

@@ -153,7 +153,7 @@ static void print_one(const fl_advise_subjects *s, const fl_advise_subject *of, 
             printf("; the bound of %g %% breaks with a chance of less than %g %%\n", 100 * o->bound,
                    100 * LEAST_CHANCE);
         else
-            printf("; the bound of %g %% holds%s; how likely that is is unknown\n", 100 * o->bound,
+            printf("; the bound of %g %% holds%s; the chance of that is unknown\n", 100 * o->bound,
                    of->cases > 1            ? " under every assumption"
                    : is_known(&a->slowdown) ? " by the model"
                                             : "");

@@ -57,7 +57,7 @@ static const shown columns[] = {
     {"switches", "switches", "changes of a clock", NULL, -6, 0},
     {"sets", "sets", "settings that the policy made", NULL, -6, 0},
     {"bound_break_chance", "break %", "chance that the real GPU breaks the bound", NULL, 1, SHARE},
-    {"expected_regret", "regret %", "regret to expect on the real GPU", NULL, 2, SHARE},
+    {"expected_regret", "expected regret %", "energy above the best choice to expect on the real GPU", NULL, 2, SHARE},
     {"reward_regret", "Eq. 3 regret", "cumulative regret, Eq. 3 of EnergyUCB", NULL, 0, 0},
     {"latency_p95_s", "p95 s", "95 % of the latencies are at most this", NULL, -4, 0},
     {"ttft_p50_s", "TTFT p50 s", "median of the times to first token", NULL, -3, 0},
