@@ -192,8 +192,9 @@ static void print_job(fl_grid *g, const fl_oracle_jobs *w, const fl_oracle_job *
             strcat(remark, ", not measured: interpolated");
         const size_t used = strlen(remark);
         if (!isnan(risk.chance))
-            snprintf(remark + used, sizeof remark - used, "; breaks the bound with a chance of %.1f %%, expected regret %.2f %%",
-                     100 * risk.chance, 100 * risk.regret);
+            snprintf(remark + used, sizeof remark - used,
+                     "; breaks the bound with a chance of %.1f %%, expected regret %.2f %%", 100 * risk.chance,
+                     100 * risk.regret);
         add_promised(w, j, remark, sizeof remark);
         add_whole(g, w, j, "baseline:static", fl_joules(p->energy_fj), fl_seconds(p->makespan_ps), remark);
     } else if (w->promises->count) {
