@@ -76,7 +76,8 @@ static void test_rows(void) {
 }
 
 static void test_bad(void) {
-    static const fl_csv_options PLAIN = {.trim = true}, HEAD = {.format = "foldline-test"};
+    static const fl_csv_options PLAIN = {.trim = true}, HEAD = {.format = "foldline-test"},
+                                LOOSE = {.format = "foldline-test", .head_optional = true};
     static const struct {
         const fl_csv_options *options;
         const char *in;
@@ -106,6 +107,10 @@ static void test_bad(void) {
         {&HEAD, "# foldline-test 2\na\n", 0, 1, 1, "version '2' of foldline-test is not known, expected version 1"},
         {&HEAD, "# foldline-other 1\na\n", 0, 1, 1, "'foldline-other 1', expected 'foldline-test 1'"},
         {&HEAD, "# foldline-tes 1\na\n", 0, 1, 1, "expected 'foldline-test 1'"},
+        {&HEAD, "## foldline-test 2\na\n", 0, 1, 1, "no format line here, expected '# foldline-test 1' as line 1"},
+        {&LOOSE, "# Foldline-test 2\na\n", 0, 1, 1, "no format line here"},
+        {&LOOSE, "# a: b\n#\tfoldline-test  2\na\n", 0, 2, 1, "no format line here"},
+        {&HEAD, "# foldline-test 1\n# foldline-test 1\na\n", 0, 2, 1, "no format line here"},
         {&HEAD, "# foldline-test 1\n# a: 1\n# b: 2\n# a: 3\nx\n", 0, 4, 3, "'a' is given twice"},
         {&HEAD, "# foldline-test 1\n# a: 1\033[31m\nx\n", 0, 2, 7, "control character in the head"},
         {&HEAD, "# foldline-test 1\n# a: 1\n", 0, 3, 0, "ends before the first row"},

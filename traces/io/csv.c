@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* The file is read into a window that always holds the current record from its first byte, so that the place of each
  * field can be found in the bytes themselves; libcsv only says where fields end. One record at a time is given to
@@ -259,6 +260,17 @@ static fl_status read_version(reader *r, const char *text) {
     return FL_OK;
 }
 
+/* Return true if the comment `t` reads as "foldline-NAME NUMBER", in upper or lower case. Taken for a comment, such a
+ * line would let a file of a later version pass. */
+static bool names_version(const char *t) {
+    t += strspn(t, "# \t");
+    if (strncasecmp(t, "foldline-", 9) != 0)
+        return false;
+    t += strcspn(t, " \t");
+    t += strspn(t, " \t");
+    return *t && t[strspn(t, "0123456789")] == '\0';
+}
+
 /* A '#' line: its text is changed in place. */
 static fl_status read_comment(reader *r, char *text, size_t size) {
     while (size &&
@@ -269,8 +281,12 @@ static fl_status read_comment(reader *r, char *text, size_t size) {
     text[size] = '\0';
     char *t = text + 1;
     t += strspn(t, " \t");
-    if (r->line == 1)
-        return read_version(r, t);
+    if (r->line == 1 && (read_version(r, t) || r->has_version))
+        return r->status;
+    if (names_version(t))
+        return r->status = fl_fail(r->d, FL_BAD_INPUT, r->path, r->line, 1,
+                                   "'%.60s' is no format line here, expected '# %s 1' as line 1 and no other", t,
+                                   r->options->format);
     char *colon = strchr(t, ':');
     if (!r->has_version || !r->head || !colon || colon == t)
         return FL_OK;
