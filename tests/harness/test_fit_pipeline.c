@@ -307,6 +307,8 @@ static void test_bad_files(void) {
          "plan 0 comes after 1, expected ascending numbers"},
         {"another instruction", "0,0,load,0,2,1000\n", "", "", NULL, "instruction is 'load'"},
         {"not measured", "0,0,forward,0,2,1000\n0,0,backward,0,2,1000\n", NULL, "", NULL, "was not measured on rank 0"},
+        {"measured twice", "0,0,forward,0,2,1000\n0,0,backward,0,2,1000\n", "0,0,1,100,1,100\n0,0,2,100,1,100\n", "",
+         NULL, "a second row of plan 0 and rank 0"},
         {"measured and not asked for", "0,0,forward,0,2,1000\n0,0,backward,0,2,1000\n", "7,0,1,100,1,100\n", "", NULL,
          "plan 7 is not among those that ask for clocks"},
         {"another kind", "0,0,forward,0,2,1000\n0,0,backward,0,2,1000\n", "0,0,1,100,1,100\n",
@@ -315,6 +317,9 @@ static void test_bad_files(void) {
          "0,0,forward,0,2,1000\n0,0,backward,0,2,1000\n0,1,forward,0,2,1000\n0,1,backward,0,2,1000\n",
          "0,0,1,100,1,200\n0,1,1,100,1,200\n", "0,0,forward,1000,2,0.1,0\n", "all,1,0,250,1,100\n",
          "all plan 1 has no row of rank 1"},
+        {"a rank with two limits", "0,0,forward,0,2,1000\n0,0,backward,0,2,1000\n", "0,0,1,100,1,100\n",
+         "0,0,forward,1000,2,0.1,0\n", "all,1,0,250,1,100\nall,1,0,200,1,100\n",
+         "a second row of all plan 1 and rank 0"},
     };
     char base[] = "/tmp/foldline-cell-XXXXXX";
     make_base(base);

@@ -132,7 +132,11 @@ static fl_status take_measured(fl_pipeline_runs *r, const fl_csv_row *row, const
         s = fl_field_real(row, where[M_PLAN_ENERGY], "plan_energy_j", 1e-6, 1e9, &energy_j, d);
     if (s)
         return s;
-    r->run[(size_t)plan * r->ranks + rank] = m;
+    fl_run_row *run = &r->run[(size_t)plan * r->ranks + rank];
+    if (run->time_s > 0)
+        return FL_FIELD_FAIL(d, row, where[M_RANK], "a second row of plan %lld and rank %u, expected one",
+                             (long long)r->plan[plan], (unsigned)rank);
+    *run = m;
     r->time_s[plan] = time_s;
     r->energy_j[plan] = energy_j;
     return FL_OK;
@@ -216,7 +220,11 @@ static fl_status take_cap(fl_pipeline_runs *r, const fl_csv_row *row, const size
         memset(r->limit_w + r->cap_count * r->ranks, 0, r->ranks * sizeof *r->limit_w);
         r->cap[r->cap_count++] = c;
     }
-    r->limit_w[(r->cap_count - 1) * r->ranks + rank] = watts;
+    double *limit_w = &r->limit_w[(r->cap_count - 1) * r->ranks + rank];
+    if (*limit_w > 0)
+        return FL_FIELD_FAIL(d, row, where[C_RANK], "a second row of %s plan %lld and rank %u, expected one", c.family,
+                             (long long)c.plan, (unsigned)rank);
+    *limit_w = watts;
     return FL_OK;
 }
 
