@@ -66,6 +66,7 @@ static void test_bad(void) {
         {"# foldline-kernels 3\n" COLUMNS "\n", 1, 1, "version '3'"},
         {HEAD COLUMNS "\n", 0, 0, "trace is empty"},
         {HEAD, 3, 0, "before the first row"},
+        {HEAD "# alone: yes\n" COLUMNS "\n0,0,7,1,2,f,1,1,1,1,1,1\n", 3, 0, "alone is 'yes', expected 1"},
         {HEAD "device,process,stream,start_sn,end_ns\n", 3, 23, "unknown column 'start_sn', expected 'start_ns'"},
         {HEAD COLUMNS ",correlation\n", 3, 89, "unknown column 'correlation', expected one of device, process"},
         {HEAD COLUMNS ",name\n", 3, 89, "column 'name' is given twice"},

@@ -552,6 +552,10 @@ fl_status fl_kernels_read(const char *path, fl_kernel_trace *t, fl_left_out *lef
     static const fl_csv_options OPTIONS = {.trim = true, .format = "foldline-kernels"};
     loader l = {.left = fl_left_begin(left)};
     fl_status status = fl_csv_read(path, &OPTIONS, &l.t.head, on_row, &l, d);
+    const char *alone = fl_head_get(&l.t.head, "alone");
+    if (!status && alone && strcmp(alone, "0") != 0 && strcmp(alone, "1") != 0)
+        status = fl_fail(d, FL_BAD_INPUT, path, fl_head_line(&l.t.head, "alone"), 0,
+                         "alone is '%.40s', expected 1 if each stream was recorded alone, else 0", alone);
     if (!status && l.disorder)
         status = check_overlap(&l, path, d);
     fl_left_earlier(&l.left, fl_head_get(&l.t.head, FL_LEFT_KEY));
