@@ -284,6 +284,7 @@ static void test_bad(void) {
         {"[[100, 1], [130, 1.25]]", "[]", "gpu.power.voltage: 0 pairs"},
         {"\"to\": 130", "\"to\": 131", "gpu.sm_mhz: the steps pass 130 and 137, expected them to meet 131"},
         {"\"steps\": [7, 8]", "\"steps\": [0]", "gpu.sm_mhz.steps[0]: 0, expected"},
+        {"\"steps\": [7, 8]", "\"steps\": [30, 0]", "gpu.sm_mhz.steps[1]: 0, expected"},
         {"\"steps\": [7, 8]", "\"steps\": []", "gpu.sm_mhz.steps: empty"},
         {"\"mem_mhz\": [500, 1000]", "\"mem_mhz\": [1000, 500]", "gpu.mem_mhz[1]: 500 after 1000"},
         {"\"mem_mhz\": [500, 1000]", "\"mem_mhz\": []", "gpu.mem_mhz: expected a list of clocks"},

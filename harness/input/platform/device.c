@@ -101,12 +101,14 @@ static fl_status read_steps(const fl_json *at, int32_t *list, uint32_t *count, f
         s = fl_json_get_array(at, "steps", &steps, d);
     if (!s && fl_json_count(&steps) == 0)
         s = fl_json_fail(&steps, d, "empty, expected steps in MHz");
+    int64_t clock = from, step = 0;
+    fl_json e = s ? (fl_json){.node = NULL} : fl_json_first(&steps);
+    for (; !s && e.node; e = fl_json_next(&steps, &e)) /* also steps that the ladder does not reach */
+        s = fl_json_int(&e, 1, MHZ_MAX, &step, d);
     if (!s)
         s = push_clock(at, from, list, count, d);
-    int64_t clock = from;
-    fl_json e = {.node = NULL};
+    e.node = NULL;
     while (!s && clock < to) {
-        int64_t step = 0;
         e = e.node && e.node->next ? fl_json_next(&steps, &e) : fl_json_first(&steps);
         s = fl_json_int(&e, 1, MHZ_MAX, &step, d);
         clock += step;
