@@ -112,6 +112,8 @@ def read_pages():
                     rows = tables.setdefault(name, {})
                     continue
                 what = names_of(cells[0])
+                if kind == "no value":
+                    rows[cells[0]] = names_of(cells[1])
                 if len(cells) < 3:
                     continue
                 need, spec = (cells[1], cells[2]) if cells[1] in ("required", "optional") else ("optional", cells[1])
@@ -197,6 +199,8 @@ class Table:
     def comment(self, line, text):
         if line == 1 and text.startswith("foldline-"):
             self.format = text
+        elif re.fullmatch(r"[# \t]*foldline-\S*[ \t]+[0-9]+", text, re.I):
+            wrong(line, f"'{text}' is no first line")
         elif self.format and ":" in text:
             key, _, value = text.partition(":")
             if key.strip() and key.strip() in self.head:
@@ -251,9 +255,10 @@ def values(t, specs, words=()):
 
 
 def no_value(text):
-    low = text.lower()
-    words = ("", "n/a", "na", "nan", "null", "none", "-", "unknown", "auto", "default")
-    return low in words or "error" in low or "fail" in low or (text[:1] == "[" and text[-1:] == "]")
+    low, table = text.lower(), TABLES["no value"]
+    if not text or low in map(str.lower, table["whole"]) or (text[0] == "[" and text[-1] == "]"):
+        return True
+    return not text[0].isdigit() and any(part in low for part in table["part"])
 
 
 def keys(t, rules):
@@ -549,6 +554,14 @@ def arrivals(t, rows, head):
     ascend(rows, "t_ns")
 
 
+def measured(t, rows, head):
+    unique(rows, ("plan", "rank"))
+
+
+def caps(t, rows, head):
+    unique(rows, ("family", "plan", "rank"))
+
+
 def nothing(t, rows, head):
     pass
 
@@ -580,9 +593,7 @@ def decisions(t):
     signal, control = rules["*"][1], rules["set_*"][1]
     specs = [signal if i in signals or i in server_signals else control if i in controls else rules[n][1]
              for i, n in enumerate(h)]
-    gpus = int(t.head["gpus"][1]) if re.fullmatch("[0-9]+", t.head.get("gpus", (0, ""))[1]) else None
-    if "gpus" in t.head and (gpus is None or not 1 <= gpus <= 65535):
-        wrong(t.head["gpus"][0], "gpus in the head")
+    gpus = keys(t, {"gpus": TABLES["foldline-decisions keys"]["gpus"]})["gpus"]
     step, kinds_, shape, per_step = -1, 0, None, []
 
     def only(line, row, allowed):
@@ -689,8 +700,8 @@ def journal(text):
 
 RULES = {"foldline-" + f.__name__: f for f in (kernels, kinds, programs, telemetry, sweep, target, requests, arrivals,
                                                serving, pipeline, plan, trajectory)}
-BARE = {"layers": layers, "attention": attention, "experts": experts, "steps": steps, "measured": nothing,
-        "instructions": nothing, "caps": nothing, "Lists of instructions": order}
+BARE = {"layers": layers, "attention": attention, "experts": experts, "steps": steps, "measured": measured,
+        "instructions": nothing, "caps": caps, "Lists of instructions": order}
 
 
 def bare_format(t):

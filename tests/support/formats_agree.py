@@ -118,7 +118,8 @@ def goldens(scratch):
 # ---- changed copies ----
 
 CELLS = ["", "0", "1", "-1", "2", "1.5", "1e400", "nan", "N/A", "x", "99999999999999999999", "*",
-         "inf", "none", " 5", '"5"', '"5', "+7", ".5", "5.", "1e3", "0x10", "host", "yes"]
+         "inf", "none", "n.a.", "Timed out", "5 errors", "[x]", " 5", '"5"', '"5', "+7", ".5", "5.", "1e3",
+         "0x10", "host", "yes"]
 VALUES = [0, 1, -1, 2.5, 1e9, "x", "", True, None, [], {}, [1], [[1, 2]]]
 
 
@@ -234,6 +235,9 @@ PLANTED = {  # what is wrong: file, text, its replacement
     "unsorted targets": ("target.csv", "60200000000", "0"),
     "an overlap": ("kernels.csv", "0,0,7,20000,320000", "0,0,7,20000,1320000"),
     "another version": ("kinds.csv", "foldline-kinds 1", "foldline-kinds 2"),
+    "a version below line 1": ("target.csv", "t_ns,watts", "# foldline-target 2\nt_ns,watts"),
+    "a trace that may be alone": ("kernels.csv", "\ndevice,", "\n# alone: yes\ndevice,"),
+    "a step of 0 above the ladder": ("platform.json", "[500, 1000]", '{"from": 500, "to": 1000, "steps": [500, 0]}'),
     "phases that are no whole": ("kinds.csv", ",0.75,", ",0.7,"),
     "a ladder that does not ascend": ("platform.json", "[500, 1000]", "[1000, 500]"),
     "a number without a source": ("platform.json", '"count": "assumed: invented, a round number",', ""),
