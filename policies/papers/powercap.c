@@ -360,7 +360,7 @@ static void run(const powercap_method *how, void *state, const void *params, con
 #define MODEL_ROWS                                                                                                     \
     FL_PARAM(powercap_params, model, TABLE(POWERCAP_COLUMNS), "", "",                                                  \
              "A, B, C, V(f), alpha, beta, T (Eq. 1 to 3) of the machine and the application, by foldline fit "         \
-             "capping; without: the lowest clock"),                                                                    \
+             "policy capping; without: the lowest clock"),                                                             \
         FL_PARAM(powercap_params, objective, CHOICE("energy|time"), "", "energy",                                      \
                  "what is least among the clocks under the cap (3.2: energy); the other breaks ties"),                 \
         FL_PARAM(powercap_params, ends, CHOICE("measured|printed"), "", "measured",                                    \
