@@ -27,7 +27,8 @@ static const fl_command_help help = {
     "BASELINE.json [--fail-if RULE ...] | EXPERIMENT.json --bless -o BASELINE.json | OLD.csv NEW.csv [--fail-if RULE "
     "...]",
     "Runs the experiment of a recorded baseline again and compares the results, or compares two results of compare or "
-    "grid. If a gate fails, the command names it and ends with exit status 1.",
+    "grid, row by row with the same policy and workload. If a gate fails, the command names it and ends with exit "
+    "status 1.",
     "RULE: 'energy_j>+1%', 'makespan_s>+0.5%', 'energy_saving_pct<-0.2', 'energy_j!1%' (either way). A rule fails if "
     "the whole confidence interval of the change lies beyond it; the interval is paired over seeds and covers 95 % "
     "over all rows and rules together. The default rules are energy_j>+1%, makespan_s>+1% and violated>+0. A run that "

@@ -42,7 +42,8 @@ static const fl_command_help help = {
 typedef struct run_options {
     fl_scene_options scene;
     fl_texts traces, set, faults;
-    const char *policy, *reader, *log, *timeline, *telemetry, *probes, *served, *iterations, *instructions, *path, *out;
+    fl_texts policies; /* one: for several there is compare */
+    const char *reader, *log, *timeline, *telemetry, *probes, *served, *iterations, *instructions, *path, *out;
     const char *deal; /* of a budget among nodes */
     int64_t nodes, threads;
     double every_ms, min_set_ms, budget_w;
@@ -252,9 +253,11 @@ static fl_status tell(const run_options *o, const fl_run_told *told, fl_diag *d)
 
 /* Open the policy, and check it and the scene before any file is read. */
 static fl_status open_asked(run_options *o, bool nodes, fl_spec *spec, fl_diag *d) {
-    if (!o->policy)
+    if (!o->policies.count)
         return fl_refuse(d, "no policy given, expected --policy NAME (foldline list policies lists them)");
-    fl_status s = fl_spec_open_set(o->policy, &o->set, spec, d);
+    if (o->policies.count > 1)
+        return fl_refuse(d, "%zu policies, expected one --policy; compare takes several", o->policies.count);
+    fl_status s = fl_spec_open_set(o->policies.item[0], &o->set, spec, d);
     if (!s)
         s = fl_scene_sort(&o->scene, &o->traces, d);
     if (!s)
@@ -341,8 +344,8 @@ int fl_cmd_run(int argc, char **argv) {
         FL_SCENE_OPTIONS(o.scene),
         FL_SERVING_OPTIONS(o.scene.serving),
         FL_TARGET_OPTION(&o.scene.target),
-        {"policy", "SPEC", FL_OPTION_TEXT, &o.policy, 0, 0, "policy, or a path to a .so; parameters may follow a colon",
-         FL_FOR_POLICIES | FL_MOST_USED},
+        {"policy", "SPEC", FL_OPTION_LIST, &o.policies, 0, 0,
+         "policy, or a path to a .so; parameters may follow a colon", FL_FOR_POLICIES | FL_MOST_USED},
         {"set", "P=V", FL_OPTION_LIST, &o.set, 0, 0, "parameter of the policy (may be repeated)",
          FL_FOR_POLICIES | FL_MOST_USED},
         FL_STATED_FACTS_OPTIONS(o.scene.stated),

@@ -24,7 +24,7 @@ static const fl_command_help help = {
     "Finds the best of an experiment's policies and parameter values by successive halving, and scores it on "
     "workloads that it was not tuned on.",
     "The candidates are the policies of the experiment, or those of --policy. For several values of a parameter, "
-    "repeat --policy, or write {\"each\": [0.8, 0.9]} as its value in the experiment.\n\n"
+    "write --policy NAME:P=0.8/0.9, or {\"each\": [0.8, 0.9]} as its value in the experiment.\n\n"
     "The search runs every candidate on a few workloads and seeds, and the better ones on more. It judges a "
     "candidate by its objective divided by the default's. A candidate that breaks a --bound never ranks above one "
     "that holds all bounds; the winner holds them on everything it was tuned on, unless no candidate does. --tune "

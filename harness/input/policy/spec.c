@@ -159,6 +159,8 @@ static fl_status unknown(const char *name, fl_diag *d) {
                          "policy '%s' is a source, expected a plug-in: cc -O2 -fPIC -shared -DPOLICY_PLUGIN -I "
                          "REPOSITORY -o mine.so %s -lm, then ./mine.so",
                          name, name);
+    if (fl_name_ends(name, ".so"))
+        return fl_refuse(d, "unknown policy '%s', expected the path of the plug-in with a '/': ./%s", name, name);
     if (strchr(name, ',') && !*list)
         return fl_refuse(d, "unknown policy '%s', expected one policy (for several, repeat --policy)", name);
     return fl_refuse(d, "unknown policy '%s', %s%s%s", name, *list ? "did you mean " : "", list,

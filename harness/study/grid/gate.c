@@ -299,7 +299,10 @@ static fl_status compare_row(const fl_gate_record *old, const fl_gate_record *no
     const fl_gate_row *other = other_row(old, row, now);
     fl_gate_finding f = {.row = row, .failed = true};
     if (!other) {
-        snprintf(f.text, sizeof f.text, "%s on %s: recorded, but not there any more", row->policy, row->workload);
+        snprintf(f.text, sizeof f.text,
+                 "%s on %s: recorded, but not there any more; rows are matched by policy and workload (--policy "
+                 "NAME=SPEC names one)",
+                 row->policy, row->workload);
         add_finding(out, &f);
         return FL_OK;
     }
