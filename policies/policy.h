@@ -69,7 +69,7 @@
     X(SM_MHZ, sm_mhz, "MHz", "lock the SM clock")                                                                      \
     X(MEM_MHZ, mem_mhz, "MHz", "lock the memory clock")                                                                \
     X(POWER_LIMIT_W, power_limit_w, "W", "board power limit")                                                          \
-    X(RECORDS, records, "", "collect kernel records: 1 on, 0 off (collecting costs time)")
+    X(RECORDS, records, "", "collect activity records: 1 on, 0 off (collecting costs time)")
 
 #define FL_HOST_CONTROLS(X)                                                                                            \
     X(CPU_MHZ, cpu_mhz, "MHz", "CPU clock")                                                                            \

@@ -142,7 +142,9 @@ class Build:
                 self.commands.setdefault(file, shlex.split(entry["command"].split(" -o ")[0]))
 
     def call(self, command):
-        done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        # a build runs the program for its manual pages, and that needs the library of no mutant
+        environment = dict(os.environ, LD_LIBRARY_PATH=self.none)
+        done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
         if done.returncode:
             fail("%s:\n%s" % (" ".join(command[:6]), done.stdout[-4000:]))
 

@@ -205,7 +205,7 @@ double fl_tightrope_rate_least(const fl_tightrope_rate *r, double sigmas, int no
 
 /* How much work one GPU has done, in seconds that it would have taken at the top clock.
  *
- * It is told by the best signal there is: kernel records, iteration markers, kernels counted, bytes moved, memory
+ * It is told by the best signal there is: activity records, iteration markers, kernels counted, bytes moved, memory
  * utilisation, or nothing. What one unit of a signal takes at the top clock is learned while the GPU runs there (the
  * reference). The ledger never credits more than it can prove: the error of the reference is held back, and where that
  * is large only what the two facts of inside.h leave certain is credited. */
@@ -390,7 +390,7 @@ void fl_tightrope_distrust(fl_tightrope_work *w, const fl_tightrope_seen_window 
 /* Learn the reference again for a new phase of the program. Credits stay. */
 void fl_tightrope_new_phase(fl_tightrope_work *w);
 
-/* tightrope: phases that kernel records tell apart.
+/* tightrope: phases that activity records tell apart.
  *
  * A program that runs kernels of one kind for a while, and of another kind then, is slowed by a clock in one part as it
  * is not in another. So what clocks do is learned for each phase by itself: a phase is known by the shares that kinds

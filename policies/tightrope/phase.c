@@ -1,4 +1,4 @@
-/* tightrope: phases of the program, told apart by kernel records, and when records are on. */
+/* tightrope: phases of the program, told apart by activity records, and when records are on. */
 #include "policies/tightrope/inside.h"
 
 #include "policies/policy.h"
@@ -182,7 +182,7 @@ int fl_tightrope_phase_turns(fl_tightrope_phases *p, fl_tightrope_work *w, fl_ti
     return 0;
 }
 
-/* tightrope: when kernel records are on, by default, where the host knows that one stream alone uses the GPU.
+/* tightrope: when activity records are on, by default, where the host knows that one stream alone uses the GPU.
  *
  * Records take time while they are on. The second fact costs nothing, and holds where no kernels overlap: on one
  * stream. So a trial at the start tells whether what records allow saves more than they cost. Where it does not, they

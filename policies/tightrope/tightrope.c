@@ -279,8 +279,9 @@ static const fl_param param_rows[] = {
         "what signal=auto may count by: records; or markers, kernels and bytes first, where their units are alike"),
     FL_PARAM(params, tolerance, REAL(0, 1), "", "0.03", "by how much a slowdown may pass top / f"),
     FL_PARAM(params, sigmas, REAL(0, 10), "", "4.5", "of the reference's error held back"),
-    FL_PARAM(params, records_cost, REAL(0, 1), "", "0.02",
-             "by how much kernel records stretch kernels, where the host states no time per kernel; 0: they are free"),
+    FL_PARAM(
+        params, records_cost, REAL(0, 1), "", "0.02",
+        "by how much activity records stretch kernels, where the host states no time per kernel; 0: they are free"),
     FL_PARAM(params, poll_ms, REAL(0.1, 1000), "ms", "2", "time between readings where a counter's line is drawn"),
     FL_PARAM(params, lag_ms, REAL(0, 10000), "ms", "0", "age of a power reading; 0: as the platform says, else 1 s"),
 };

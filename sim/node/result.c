@@ -363,9 +363,7 @@ void fl_run_result_free(fl_run_result *r) {
     *r = (fl_run_result){0};
 }
 
-/* ---- the power target ---- */
-
-/* A power target over time, and how well a run followed it. */
+/* ---- a power target over time, and how well a run followed it ---- */
 
 /* The row that holds at t_ns; SIZE_MAX: none does yet. */
 static size_t row_at(const fl_target *t, int64_t t_ns) {

@@ -60,8 +60,6 @@ static fl_status served_spread_energy(const fl_engines *v, fl_served_summary *su
     return FL_OK;
 }
 
-/* ---- results and signals ---- */
-
 /* ---- the result ---- */
 
 #define MINUTE_PS (60 * FL_PS_PER_S)

@@ -147,7 +147,8 @@ static void test_pareto(void) {
             FL_CHECK(hypot(m[i].x - m[k].x, m[i].y - m[k].y) >= 8 || m[k].size >= m[i].size + 3,
                      "marks %zu and %zu hide each other", k, i);
     }
-    FL_CHECK(strstr(picture, ">hollow mark or thin ring: breaks the bound in a run<") != NULL, "hollow is not explained");
+    FL_CHECK(strstr(picture, ">hollow mark or thin ring: breaks the bound in a run<") != NULL,
+             "hollow is not explained");
     FL_CHECK(front_end() > left + 100 && front_end() <= x1 + 1, "the front ends at %g, the bound is at %g", front_end(),
              x1);
     /* names stand beside the marks, or in the legend, not in both */

@@ -69,6 +69,7 @@ succeed "the better one passes, and is shown" '^ok    energyucb on demo.csv: ene
 sed 's/,depo,/,odpp,/' old.csv >other.csv
 fails "a policy that is gone" '^FAIL  depo on demo.csv: recorded, but not there any more' "$f" regress old.csv other.csv
 
+refuse "a seed of two results" 2 '^foldline regress: --seed has no effect on two results' "$f" regress old.csv new.csv --seed 4
 refuse "a second result that is not there" 2 'gone.csv: cannot open: No such file' "$f" regress old.csv gone.csv
 
 # ---- a promise ----

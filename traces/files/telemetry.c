@@ -275,9 +275,7 @@ fl_status fl_telemetry_write(const char *path, const fl_telemetry *t, fl_diag *d
     return fl_output_commit(o, d);
 }
 
-/* ---- power targets ---- */
-
-/* Target files: the power that a node is to draw, over time. */
+/* ---- target files: the power that a node is to draw over time ---- */
 
 #define WATTS_MOST 1e7 /* as the option --gpu-budget */
 

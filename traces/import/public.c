@@ -314,9 +314,7 @@ TABLE_READER(profile, "nv-dvfs", "table of NV-DVFS-Benchmark (core_frequency, ti
 TABLE_READER(zeus, "zeus", "table of Zeus (power_limit, time_per_epoch, average_power)",
              "Zeus, the trace of its paper of 2023", FL_GIVES_SETTINGS | FL_GIVES_POWER);
 
-/* ---- trajectories ---- */
-
-/* Trajectories of executed controllers: demand, measured power, command and clock, row by row. */
+/* ---- trajectories of executed controllers, row by row ---- */
 
 enum { T_S, DEMAND_W, POWER_W, SET_W, REQUIRED, SM_MHZ = REQUIRED, COMMAND_W, CAP_W, COLUMNS };
 static const char *const COLUMN[COLUMNS] = {"t_s", "demand_w", "power_w", "set_w", "sm_mhz", "command_w", "cap_w"};

@@ -251,9 +251,7 @@ fl_status fl_readings_end(fl_readings *r, const char *path, fl_diag *d) {
 
 void fl_readings_free(fl_readings *r) { fl_telemetry_rows_free(&r->rows); }
 
-/* ---- times ---- */
-
-/* Times as tools write them: dates with or without a zone, times of day, or numbers in s, ms, us or ns. */
+/* ---- times as tools write them: dates, times of day, or numbers in s, ms, us or ns ---- */
 
 #define SECOND INT64_C(1000000000)
 #define HOUR (3600 * SECOND)

@@ -323,9 +323,7 @@ fl_status fl_trace_open(const char *path, const char *format, const fl_import_op
     return fl_trace_open_key(path, format, o, out, &key, &known, d);
 }
 
-/* ---- types of files ---- */
-
-/* What a file is, by its first bytes. */
+/* ---- what a file is, by its first bytes ---- */
 
 /* A row for each type: what a message calls it, and the name in the first line of its files. */
 static const struct {

@@ -327,9 +327,7 @@ void fl_pipeline_free(fl_pipeline *p) {
     *p = (fl_pipeline){0};
 }
 
-/* ---- lists of instructions ---- */
-
-/* Lists of the instructions of each stage. */
+/* ---- lists of the instructions of each stage ---- */
 
 #define ORDER_NAME(id, name) #name,
 const char *const fl_instruction_name[FL_INSTRUCTION_TYPES] = {FL_INSTRUCTIONS(ORDER_NAME)};

@@ -128,9 +128,7 @@ void fl_gather_free(fl_gather *g) {
     memset(g, 0, sizeof *g);
 }
 
-/* ---- several recordings in one ---- */
-
-/* Kernels of several files of one run: whose GPU each device is, and threads that share a number. */
+/* ---- kernels of several files of one run ---- */
 
 enum { DEVICES_MAX = 1024 };
 

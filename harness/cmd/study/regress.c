@@ -241,11 +241,15 @@ static fl_status hold(regress *g, const regress_options *o, fl_diag *d) {
 
 /* Compares two results: what was recorded is read from the first. */
 static fl_status read_results(regress *g, const regress_options *o, fl_diag *d) {
-    if (o->bless || o->out || o->setup.bounds.count)
-        return fl_refuse(d, "%s has no effect on two results, expected --fail-if",
-                         o->bless ? "--bless"
-                         : o->out ? "-o"
-                                  : "--bound");
+    const char *idle = o->bless                        ? "--bless"
+                       : o->out                        ? "-o"
+                       : o->setup.bounds.count         ? "--bound"
+                       : o->setup.scene.seed           ? "--seed"
+                       : o->setup.scene.stated.streams ? "--streams"
+                       : o->setup.threads              ? "--threads"
+                                                       : NULL;
+    if (idle)
+        return fl_refuse(d, "%s has no effect on two results, expected --fail-if", idle);
     set_metrics(g, &g->old);
     const fl_status s = fl_gate_read_result(o->rest.item[0], &g->old, d);
     return s ? s : fl_gate_read_result(o->rest.item[1], &g->now, d);

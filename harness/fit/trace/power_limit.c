@@ -140,7 +140,8 @@ static void print_text(const fl_limit_learnt *l, const char *out) {
         printf("below     each %.1f ms, by %g MHz at most%s: %zu moves\n", l->rise_s * 1e3, l->rise_mhz,
                l->rise_bound ? "" : " (the law would not have moved further, so the largest move may be higher)",
                l->rises);
-    printf("overshoot %.1f %% of a step down, as with a power filter of %.0f ms\n", 100 * l->overshoot, l->filter_s * 1e3);
+    printf("overshoot %.1f %% of a step down, as with a power filter of %.0f ms\n", 100 * l->overshoot,
+           l->filter_s * 1e3);
     if (out)
         printf("written: %s\n", out);
 }

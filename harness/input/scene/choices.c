@@ -371,8 +371,6 @@ void fl_replay_merge(fl_replay_choice *c, const fl_replay_choice *rest) {
 
 /* ---- policies, before any trace is read ---- */
 
-/* Checks policies before any trace is read. */
-
 enum { GPUS_TRIED = 16 };
 
 typedef struct early { /* what is known of the node before the input is */
