@@ -137,7 +137,7 @@ seed fit-trace "$kept/nsys-csv/ns.csv" "$kept/nsys-csv/us.csv"
 echo '[{"rank":0,"power_states":[1200,1200,1050,1050,1050,1050]}]' >2.sched.json
 echo '[{"rank":0,"iter_time":[1,1],"iter_energy":[9,9],"time_breakdown":{"forward":[[0.1],[0.1]],"backward":[[0.2],[0.2]],"load":[[0.01],[0.01]]}}]' >2.prof.json
 seed executed 2.sched.json 2.prof.json
-for f in t.csv "$kept"/{kineto/*.json,nsys-csv/*,rocprofv3/*}; do seed run "$f"; done
+for f in t.csv "$kept"/{kineto/*.json,nsys-csv/*,rocprofv3/*}; do seed run "$f" && seed plot "$f"; done
 for t in advise-logs fit-logs; do seed $t w@1500.log w@1000.log; done
 seed advise-logs "$kept/nvidia-smi/units.csv" "$kept/nvidia-smi/units.csv"
 echo '# foldline-telemetry 1
