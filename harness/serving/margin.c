@@ -52,7 +52,7 @@ typedef struct draws { /* of one number of servers */
     const fl_serving_point *point; /* the one that is tried */
     double *energy_j;              /* at it */
     bool *broken;
-    size_t count;
+    size_t count, tried; /* tried: at the point, the last ones first */
 } draws;
 
 static fl_status run_standard(void *user, size_t k, fl_diag *d) {
@@ -62,8 +62,9 @@ static fl_status run_standard(void *user, size_t k, fl_diag *d) {
     return fl_run(&run, &w->standard[k], d);
 }
 
-static fl_status run_point(void *user, size_t k, fl_diag *d) {
+static fl_status run_point(void *user, size_t i, fl_diag *d) {
     const draws *w = user;
+    const size_t k = w->count - 1 - w->tried - i;
     const fl_promised_under under = {w->o->promises, w->o->bound, 0, w->o->objective};
     fl_static_point ignored;
     fl_row_result row;
@@ -107,12 +108,20 @@ static void close_draws(draws *w) {
     fl_scenes_free(&w->scenes);
 }
 
-static fl_status try_point(draws *w, const fl_serving_point *p, size_t *broken, fl_diag *d) {
+/* Set *broken to the number of draws that break at the point. Give up once they are more than `most`. The slowest laws
+ * come first, since they break most often. */
+static fl_status try_point(draws *w, const fl_serving_point *p, size_t most, size_t *broken, fl_diag *d) {
+    const size_t at_once = fl_threads(w->o->threads);
+    fl_status s = FL_OK;
     w->point = p;
     *broken = 0;
-    const fl_status s = fl_pool_run(run_point, w, w->count, w->o->threads, "draws of arrivals", d);
-    for (size_t k = 0; k < w->count; k++)
-        *broken += w->broken[k];
+    for (w->tried = 0; !s && w->tried < w->count && *broken <= most;) {
+        const size_t left = w->count - w->tried, n = left < at_once ? left : at_once;
+        s = fl_pool_run(run_point, w, n, w->o->threads, "draws of arrivals", d);
+        for (size_t i = 0; i < n; i++)
+            *broken += w->broken[left - 1 - i];
+        w->tried += n;
+    }
     return s;
 }
 
@@ -143,26 +152,25 @@ static size_t ascend(fl_serving_oracle *r, uint32_t servers, fl_serving_point **
     return kept;
 }
 
-/* Find the cheapest point of the list that breaks in at most `most` draws, and its energies. It was tried itself. Where
- * none does, leave *best as it is. */
+/* Find the cheapest point of the list that breaks in at most `most` draws, and its energies. Where none does, leave
+ * *best as it is. The list goes up by energy, without points that are slower than a cheaper one. A bisection would not
+ * do: with pools a point of more energy may have a lower clock in one pool, and may break although a cheaper one holds.
+ */
 static fl_status cheapest(draws *w, fl_serving_point **list, size_t count, size_t most, const fl_serving_point **best,
                           fl_serving_margin *m, double *energy_j, fl_diag *d) {
-    size_t low = 0, high = count, next = 0; /* those below low break, and high holds */
-    fl_status s = FL_OK;
-    while (!s && low < high) {
+    for (size_t i = 0; i < count; i++) {
         size_t broken;
-        s = try_point(w, list[next], &broken, d);
-        if (!s && broken <= most) {
-            high = next;
-            *best = list[next];
+        const fl_status s = try_point(w, list[i], most, &broken, d);
+        if (s)
+            return s;
+        if (broken <= most) {
+            *best = list[i];
             m->broken = broken;
             memcpy(energy_j, w->energy_j, w->count * sizeof *energy_j);
-        } else {
-            low = next + 1;
+            return FL_OK;
         }
-        next = high < count ? low + (high - low) / 2 : count - 1;
     }
-    return s;
+    return FL_OK;
 }
 
 /* Two standard deviations of the saving over the draws, with the law's error of power at two clocks. */

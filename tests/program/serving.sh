@@ -228,6 +228,10 @@ check "which holds where steps are 10 % slower" test "$(met "$dir/slow.csv" "$un
 succeed "the text says so" '^  margin +the targets broke in 0 of 20 draws of other arrivals and of the law.s error in time, 10 %$' "$f" advise \
   "$dir/unsure.csv" "$dir/seed1.csv" "${tight[@]}"
 check "and what would do without it" grep -q "^  without the margin   1 server at $own MHz" "$dir/out"
+# With pools a point of more energy may break where a cheaper one holds: a bisection over energies finds 1170 and 1245 MHz.
+pair=("$f" advise "$dir/seed1.csv" --platform a100 --pools 1+1 --kv-bytes 131072)
+ada=(traces/samples/serving/rtx4090-llama3.1-8b.serving.csv --ttft 300ms --tbt 50ms)
+succeed "the cheapest pair of clocks that holds" ': 1 server at 1170 MHz for prefill, 645 MHz for decode instead of' "${pair[@]}" "${ada[@]}"
 
 # ---- refused ----
 run=("$f" run --platform a100 --policy nvboost)
