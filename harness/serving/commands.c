@@ -32,13 +32,15 @@ static const fl_serving_point *at_default(const fl_serving_oracle *o) {
 }
 
 static bool stays(const fl_serving_point *p, const fl_serving_point *standard) {
-    return p->at.sm_mhz == standard->at.sm_mhz && p->at.mem_mhz == standard->at.mem_mhz;
+    const double decode_mhz = p->at.decode_mhz > 0 ? p->at.decode_mhz : p->at.sm_mhz;
+    return p->at.sm_mhz == standard->at.sm_mhz && p->at.mem_mhz == standard->at.mem_mhz &&
+           decode_mhz == standard->at.sm_mhz;
 }
 
-/* The memory clock is set only where another one is better. */
-static fl_advise_commands commands_of(const fl_serving_oracle *o, const fl_serving_point *p) {
+/* Make the commands for servers at an SM clock. The memory clock is set only where another one is better. */
+static fl_advise_commands commands_of(const fl_serving_oracle *o, const fl_serving_point *p, double sm_mhz) {
     const fl_device *dev = &o->scenes.item[0]->platform.node.device[0];
-    return fl_advise_commands_of(dev->name, -1, (fl_setting_clocks){p->at.sm_mhz, p->at.mem_mhz, 0},
+    return fl_advise_commands_of(dev->name, -1, (fl_setting_clocks){sm_mhz, p->at.mem_mhz, 0},
                                  p->at.mem_mhz != at_default(o)->at.mem_mhz);
 }
 
@@ -65,6 +67,20 @@ static void print_margin(const fl_serving_oracle *o, const fl_serving_margin *m)
     putchar('\n');
 }
 
+/* Print the commands that set the point's clocks. Each pool has its own command. */
+static void print_commands(const fl_serving_oracle *o, const fl_serving_point *p) {
+    const fl_advise_commands c = commands_of(o, p, p->at.sm_mhz);
+    if (*c.set && p->at.decode_mhz > 0)
+        printf("  set for prefill      %s\n  set for decode       %s\n", c.set,
+               commands_of(o, p, p->at.decode_mhz).set);
+    else if (*c.set)
+        printf("  set                  %s\n", c.set);
+    if (*c.set)
+        printf("  undo                 %s\n", c.undo);
+    if (c.note)
+        printf("  note                 %s\n", c.note);
+}
+
 static void print_recorded(const fl_serving_oracle *o, const fl_serving_margin *m) {
     if (o->best == m->recorded)
         return;
@@ -85,8 +101,6 @@ static void print_text(const fl_serving_oracle *o, const fl_serving_margin *m, d
         print_point("at the default", all);
     } else {
         const fl_serving_point *best = &o->point[o->best];
-        const fl_advise_commands c = commands_of(o, best);
-        const bool stay = stays(best, all);
         const double saved = best->row.energy_saving_pct;
         char from[64];
         printf("%s: ", name);
@@ -101,10 +115,8 @@ static void print_text(const fl_serving_oracle *o, const fl_serving_margin *m, d
         if (best->servers < all->servers)
             printf("  switch off           %u of %u servers; they count as drawing nothing\n",
                    all->servers - best->servers, all->servers);
-        if (!stay && *c.set)
-            printf("  set                  %s\n  undo                 %s\n", c.set, c.undo);
-        if (!stay && c.note)
-            printf("  note                 %s\n", c.note);
+        if (!stays(best, all))
+            print_commands(o, best);
     }
     print_recorded(o, m);
     printf("rests on               %s\n", fl_serving_scene_clocks(o->scenes.item[0]->serving, clocks, sizeof clocks));
@@ -118,7 +130,7 @@ static cJSON *to_json(const fl_serving_oracle *o, const fl_serving_margin *m, co
     cJSON_DeleteItemFromObject(root, "points");
     if (o->best < o->count) {
         const fl_serving_point *best = &o->point[o->best];
-        const fl_advise_commands c = commands_of(o, best);
+        const fl_advise_commands c = commands_of(o, best, best->at.sm_mhz);
         fl_json_add_real(root, "saving_pct", best->row.energy_saving_pct);
         fl_json_add_real(root, "saving_low_pct", best->row.energy_saving_pct - m->saving_range);
         fl_json_add_real(root, "saving_high_pct", best->row.energy_saving_pct + m->saving_range);
@@ -126,6 +138,10 @@ static cJSON *to_json(const fl_serving_oracle *o, const fl_serving_margin *m, co
         cJSON_AddNumberToObject(root, "draws_broken", (double)m->broken);
         const bool none = !*c.set || stays(best, at_default(o)); /* null: nothing is to be set, or nothing can */
         cJSON_AddItemToObject(root, "set", none ? cJSON_CreateNull() : cJSON_CreateString(c.set));
+        if (best->at.decode_mhz > 0) /* "set" is for prefill then */
+            cJSON_AddItemToObject(root, "set_decode",
+                                  none ? cJSON_CreateNull()
+                                       : cJSON_CreateString(commands_of(o, best, best->at.decode_mhz).set));
         cJSON_AddItemToObject(root, "undo", none ? cJSON_CreateNull() : cJSON_CreateString(c.undo));
         cJSON *row = cJSON_AddObjectToObject(root, "best");
         fl_row_json(row, &best->row);
