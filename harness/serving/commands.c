@@ -58,12 +58,20 @@ static void print_choice(const fl_serving_oracle *o, const fl_serving_point *p) 
 
 /* What the choice holds beyond the recorded requests. */
 static void print_margin(const fl_serving_oracle *o, const fl_serving_margin *m) {
-    const double error = o->scenes.item[0]->serving->law.time_error;
-    printf("  margin               the targets broke in %zu of %zu draws of other arrivals", m->broken, m->draws);
-    if (error >= 0)
-        printf(" and of the law's error in time, %.2g %%", 100 * error);
+    const fl_serving_scene *serving = o->scenes.item[0]->serving;
+    const bool few = serving->requests.count < FL_SERVING_REDRAWN_LEAST;
+    const double error = serving->law.time_error;
+    printf("  margin               ");
+    if (m->draws)
+        printf("the targets broke in %zu of %zu draws of %s", m->broken, m->draws, few ? "" : "other arrivals");
     else
+        printf("none: the law's error is unknown");
+    if (error >= 0)
+        printf("%sthe law's error in time, %.2g %%", few ? "" : " and of ", 100 * error);
+    else if (!few)
         printf("; the law's error is unknown and not among them");
+    if (few)
+        printf(", and the requests are too few to draw other arrivals, expected at least %d", FL_SERVING_REDRAWN_LEAST);
     putchar('\n');
 }
 
@@ -106,9 +114,10 @@ static void print_text(const fl_serving_oracle *o, const fl_serving_margin *m, d
         printf("%s: ", name);
         print_choice(o, best);
         printf(" instead of %u at %s\n", all->servers, fl_serving_oracle_clocks(o, all, from, sizeof from));
-        printf("  energy saved         %.1f %%, between %.1f and %.1f; %.4g J per token instead of %.4g\n", saved,
-               saved - m->saving_range, saved + m->saving_range, best->row.energy_per_token_j,
-               all->row.energy_per_token_j);
+        printf("  energy saved         %.1f %%", saved);
+        if (isfinite(m->saving_range))
+            printf(", between %.1f and %.1f", saved - m->saving_range, saved + m->saving_range);
+        printf("; %.4g J per token instead of %.4g\n", best->row.energy_per_token_j, all->row.energy_per_token_j);
         print_margin(o, m);
         print_point("latencies", best);
         print_point("at the default", all);

@@ -81,17 +81,21 @@ fl_status fl_serving_experts_fit(const fl_serving_layers *t, const fl_serving *s
 fl_status fl_serving_open(const fl_scene_options *asked, uint32_t servers, fl_scenes *scenes, fl_diag *d);
 
 /* A choice with a margin: it holds also when other requests arrive, and when the law is wrong by its error. Each draw
- * has the recorded requests in another order, by a bootstrap of blocks, and all times of the law multiplied by one
- * factor. The factors are the quantiles of a lognormal. Its deviation follows from the error in time that the server's
- * file states; where it states none, the factor is 1. */
+ * puts blocks of the recorded requests together, and multiplies all times of the law by one factor. The blocks are
+ * drawn with replacement, so some requests repeat and others are missing. Fewer than FL_SERVING_REDRAWN_LEAST requests
+ * stay as they are. The factors are the quantiles of a lognormal. Its deviation follows from the error in time that the
+ * server's file states; where it states none, the factor is 1. */
 typedef struct fl_serving_margin {
-    size_t draws, broken; /* broken: draws in which the choice missed a target */
+    size_t draws, broken; /* draws: 0 where nothing meets the targets, or where all draws would be alike; broken: draws
+                             in which the choice missed a target */
     size_t recorded;      /* the best point for the recorded requests and the law as it is */
-    double saving_range;  /* two standard deviations of the saving, in percent of the energy */
+    double saving_range;  /* two standard deviations of the saving, in percent of the energy; NAN: not known */
 } fl_serving_margin;
+enum { FL_SERVING_REDRAWN_LEAST = 3 };
 
 /* Set r->best to the cheapest point whose chance of breaking a target is at most `risk`, or to r->count. The chance is
- * (broken + 1) / (draws + 1). There are as many draws as the risk needs, and 20 at least. */
+ * (broken + 1) / (draws + 1). There are as many draws as the risk needs, and 20 at least. Without draws r->best stays.
+ */
 fl_status fl_serving_margin_choose(const fl_serving_oracle_options *o, double risk, fl_serving_oracle *r,
                                    fl_serving_margin *m, fl_diag *d);
 

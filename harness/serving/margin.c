@@ -27,7 +27,7 @@ enum { DRAWS_LEAST = 20 };
  * rate that changes with the time of day. */
 static void redraw(fl_requests *r, fl_random *random) {
     const int64_t n = (int64_t)r->count, block = (int64_t)cbrt((double)n), near = block * block;
-    if (n <= block + 1)
+    if (n < FL_SERVING_REDRAWN_LEAST)
         return;
     fl_request_row *old = fl_must(malloc(r->count * sizeof *old));
     memcpy(old, r->row, r->count * sizeof *old);
@@ -190,11 +190,16 @@ fl_status fl_serving_margin_choose(const fl_serving_oracle_options *o, double ri
                                    fl_serving_margin *m, fl_diag *d) {
     const size_t n = (size_t)fmax(DRAWS_LEAST, ceil(1 / risk - 1)), all = r->scenes.count;
     const size_t most = (size_t)(risk * (double)(n + 1) + 1e-9) - 1; /* (most + 1) / (n + 1) <= risk */
+    const fl_serving_scene *serving = r->scenes.item[0]->serving;
+    const bool few = serving->requests.count < FL_SERVING_REDRAWN_LEAST;
     const fl_serving_point *best = NULL;
+    *m = (fl_serving_margin){.recorded = r->best, .saving_range = NAN};
+    if (r->best == r->count || (few && !(serving->law.time_error >= 0)))
+        return FL_OK;
+    m->draws = n;
     fl_serving_point **list = fl_must(malloc((r->count + 1) * sizeof *list));
     double *energy_j = fl_must(calloc(2 * n, sizeof *energy_j)), *all_j = energy_j + n;
     fl_status s = FL_OK;
-    *m = (fl_serving_margin){.draws = n, .recorded = r->best};
     for (size_t i = all; !s && i-- > 0;) { /* the first has all servers, which savings are set against */
         draws w = {.count = n};
         s = open_draws(o, (uint32_t)i + 1, &w, d);
@@ -208,7 +213,8 @@ fl_status fl_serving_margin_choose(const fl_serving_oracle_options *o, double ri
         close_draws(&w);
     }
     r->best = best ? (size_t)(best - r->point) : r->count;
-    m->saving_range = best ? saving_range(r, best, energy_j, all_j, n) : (double)NAN;
+    if (best && !few)
+        m->saving_range = saving_range(r, best, energy_j, all_j, n);
     free(list);
     free(energy_j);
     return s;

@@ -239,6 +239,12 @@ check "JSON has both" [ "$(sed -n 's/^.*"set.*":.*-lgc \([0-9,]*\)".*$/\1/p' "$d
 succeed "a command also where only decode leaves the default" '^  set for decode +nvidia-smi -lgc 270,270$' "${pair[@]}" "$dir/s.csv" \
   --ttft 180ms --tbt 100ms
 check "prefill keeps it" grep -q ': 1 server at 1410 MHz for prefill, 270 MHz for decode instead of' "$dir/out"
+few='the requests are too few to draw other arrivals, expected at least 3$'
+succeed "one request is too few for a margin" "^  margin +none: the law's error is unknown, and $few" "$f" advise "$dir/s.csv" \
+  "$dir/one.csv" --platform a100 --ttft 1s
+check "and for a range" grep -q '^  energy saved  *[0-9.]* %; ' "$dir/out"
+succeed "the law's error is drawn all the same" "^  margin +the targets broke in 0 of 20 draws of the law's error in time, 10 %, and $few" \
+  "$f" advise "$dir/unsure.csv" "$dir/one.csv" --platform a100 --ttft 1s
 
 # ---- refused ----
 run=("$f" run --platform a100 --policy nvboost)
