@@ -254,10 +254,10 @@ static void refine(const search *s, double around, fl_clock_offset *f) {
     int best = FINE;
     for (int pass = 0; pass < 2; pass++) {
         best = FINE;
-        for (int i = 0; i <= 2 * FINE; i++) {
+        for (int i = 0; i <= 2 * FINE; i++)
             r[i] = r_exact(s, around + (i - FINE) * step, &n);
+        for (int i = 0; i <= 2 * FINE; i++) /* all are known by then; of equals the middle one stays */
             best = r[i] > r[best] ? i : best;
-        }
         around += (best - FINE) * step;
         if (pass == 0 && step > s->interval_ns / 16)
             step /= 8;
