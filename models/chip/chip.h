@@ -395,9 +395,9 @@ int fl_chip_uses_activity(const fl_chip *chip, const fl_chip_row *known, size_t 
 
 /* Predicts a workload at `asked` settings from its `known` measured rows (workload ids are ignored; at least one row).
  * The prediction is the mean over everything that the known rows and the chip's other workloads leave possible, and it
- * carries over the smooth part of the known rows' errors. Where the chip was calibrated and the workload is known at
- * two SM clocks of a memory clock, its times there come from laws of its own (fl_two_laws), from the lowest known clock
- * up; its powers come from the chip. load: the most likely single values of its parts; may be NULL. By laws of the
+ * carries over the smooth part of the known rows' errors. Where the chip was calibrated, times between two known SM
+ * clocks, the lower at least 66 % of the higher, come from laws of the workload's own (fl_two_laws); other times, and
+ * all powers, come from the chip. load: the most likely single values of its parts; may be NULL. By laws of the
  * workload's own, the parts are NaN, and so are predictions at a memory clock with fewer than two known SM clocks, of
  * other settings than the known ones. */
 fl_model_status fl_chip_predict(const fl_chip *chip, const fl_chip_row *known, size_t known_count,
