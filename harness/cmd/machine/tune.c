@@ -28,8 +28,8 @@
 static const fl_command_help help = {
     "tune", "[--bound 5%] [--runs N] -- COMMAND ...",
     "Runs a command at two to five SM clocks of its GPU, and names the clock with the least energy within a bound on "
-    "the "
-    "slowdown.",
+    "the slowdown. To try it without a GPU, or before any clock is set, run it under foldline emulate, as in the "
+    "example.",
     "The first runs are at the highest clock and at about 70 % of it, in turn. Two laws through the measured rows then "
     "say "
     "which clock to measure next, until the best one was measured: the answer is always a measured clock. One run at "
