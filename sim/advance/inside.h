@@ -9,12 +9,20 @@
 #include "sim/gpu/work.h"
 #include "sim/workload/workload.h"
 
-#include <immintrin.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __x86_64__
+#define FL_SCAN_X86 1
+#else
+#define FL_SCAN_X86 0
+#endif
+
 /* ---- vector helpers: eight ops in AVX-512 registers ---- */
+
+#if FL_SCAN_X86
+#include <immintrin.h>
 
 #define TARGET __attribute__((target("avx512f,avx512dq,avx512vl,bmi2,popcnt")))
 #define INLINE TARGET static inline __attribute__((always_inline))
@@ -65,6 +73,7 @@ INLINE __m512i running(__m512i each) { /* the sum of each lane and those before 
 INLINE __m512i part_of(__m512i row, unsigned shift) { /* 16 bits of each row */
     return _mm512_and_si512(_mm512_srli_epi64(row, shift), _mm512_set1_epi64(0xffff));
 }
+#endif
 
 /* ---- launches.c ---- */
 
@@ -78,12 +87,6 @@ int64_t fl_launches_advance(fl_course *c, int64_t until);
  * that continues beyond `until`, and it stops at one that needs more than 32 bits. The lane is FRESH before and after;
  * no mark lies before `stop`, and the GPU is never power-gated. It records no kernel: fl_scan_record does, behind it.
  */
-
-#ifdef __x86_64__
-#define FL_SCAN_X86 1
-#else
-#define FL_SCAN_X86 0
-#endif
 
 typedef int64_t fl_scan_ops(fl_gpu *g, fl_lane *l, int64_t t, int64_t until, uint64_t stop, uint32_t gap_mul);
 

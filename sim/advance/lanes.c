@@ -9,7 +9,6 @@
 #include "sim/gpu/work.h"
 #include "sim/workload/workload.h"
 
-#include <immintrin.h>
 #include <stdbool.h>
 #include <stdint.h>
 

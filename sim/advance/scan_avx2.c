@@ -7,7 +7,6 @@
 #include "sim/gpu/gpu.h"
 #include "sim/workload/workload.h"
 
-#include <immintrin.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -9,7 +9,6 @@
 #include "policies/random.h"
 #include "sim/base/base.h"
 
-#include <immintrin.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>

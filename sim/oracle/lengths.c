@@ -8,7 +8,6 @@
 #include "sim/workload/workload.h"
 #include "traces/io/io.h"
 
-#include <immintrin.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
