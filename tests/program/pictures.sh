@@ -136,4 +136,6 @@ for picture in readme-pareto readme-wall; do
   fi
 done
 
+printf 'ttft_p99_s,tbt_p99_s,energy_per_token_j,policy\n1,2\n' >"$dir/none.csv"
+refuse "a row without its policy" 2 'none.csv:2:1: 2 fields, expected a policy in field 4' "$f" plot serving "$dir/none.csv" -o "$dir/none.svg"
 finish

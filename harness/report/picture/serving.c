@@ -67,7 +67,10 @@ static fl_status take_row(void *user, const fl_csv_row *row, fl_diag *d) {
     }
     if (!any)
         return FL_OK;
-    if (n->named && n->policy_at < row->count)
+    if (n->named && n->policy_at >= row->count)
+        return fl_fail(d, FL_BAD_INPUT, row->file, row->line, 1, "%zu fields, expected a policy in field %zu",
+                       row->count, n->policy_at + 1);
+    if (n->named)
         one.policy = fl_names_index(&n->policy, row->field[n->policy_at].text);
     fl_must_grow(&n->row, &n->room, n->count + 1, sizeof *n->row);
     n->row[n->count++] = one;
