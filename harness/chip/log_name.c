@@ -43,12 +43,13 @@ static size_t stem(const char *base, size_t size) {
 static size_t token(const char *s, size_t at, size_t size) {
     const bool digits = isdigit((unsigned char)s[at]);
     size_t to = at;
-    while (to < size && (digits ? isdigit((unsigned char)s[to]) : isalpha((unsigned char)s[to]) || s[to] < 0))
+    while (to < size &&
+           (digits ? isdigit((unsigned char)s[to]) : isalpha((unsigned char)s[to]) || (unsigned char)s[to] >= 0x80))
         to++;
     return to;
 }
 
-static bool is_token(char c) { return isalnum((unsigned char)c) || c < 0; }
+static bool is_token(char c) { return isalnum((unsigned char)c) || (unsigned char)c >= 0x80; }
 
 /* Whether the number from..to of a name is marked as a clock: "@1050", "1050MHz", "1050_mhz". */
 static bool is_marked(const char *s, size_t from, size_t to, size_t size) {

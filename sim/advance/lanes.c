@@ -12,6 +12,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#ifdef __x86_64__
+#include <immintrin.h>
+
 static inline void fl_lanes_look_ahead(const fl_course *c, const fl_row *row, fl_place *p, uint64_t i) {
     if (i >= p->s->count)
         return;
@@ -87,9 +90,6 @@ static void fl_lanes_write(const fl_course *c, uint32_t i, const fl_place *p, co
  * defines the results, is the general way: streams.c, with the shares of models/laws/row.c. The cost there is that each
  * event changes every rate; here one instruction rescales eight lanes. The divisions use doubles, which are exact below
  * 2^36 ps of work (see fl_work_ends). Longer ops, and the last op of a stream, are left to the plain twin. */
-
-#ifdef __x86_64__
-#include <immintrin.h>
 
 #define LANES_TARGET __attribute__((target("avx512f,avx512dq,avx512vl,bmi2,popcnt")))
 #define LANES_INLINE static inline __attribute__((always_inline)) LANES_TARGET
