@@ -23,8 +23,8 @@ enum { DRAWS_LEAST = 20 };
 #define SD_OF_MEAN 1.2533 /* a normal's standard deviation over its mean absolute deviation: sqrt(pi / 2) */
 
 /* Draw the requests anew by a local block bootstrap (Paparoditis and Politis, 2002). Each block of n^(1/3) requests,
- * with the gaps before them, gives way to one that begins at most n^(2/3) requests away: bursts stay, and so does the
- * rate that changes with the time of day. */
+ * with the gaps before them, is replaced by one that begins at most n^(2/3) requests away. This keeps bursts, and the
+ * change of the rate over the day. */
 static void redraw(fl_requests *r, fl_random *random) {
     const int64_t n = (int64_t)r->count, block = (int64_t)cbrt((double)n), near = block * block;
     if (n < FL_SERVING_REDRAWN_LEAST)

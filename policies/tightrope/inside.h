@@ -205,7 +205,7 @@ double fl_tightrope_rate_least(const fl_tightrope_rate *r, double sigmas, int no
 
 /* How much work one GPU has done, in seconds that it would have taken at the top clock.
  *
- * It is told by the best signal there is: activity records, iteration markers, kernels counted, bytes moved, memory
+ * The best known signal tells the work: activity records, iteration markers, kernels counted, bytes moved, memory
  * utilisation, or nothing. What one unit of a signal takes at the top clock is learned while the GPU runs there (the
  * reference). The ledger never credits more than it can prove: the error of the reference is held back, and where that
  * is large only what the two facts of inside.h leave certain is credited. */

@@ -38,7 +38,7 @@ static const fl_probe probe_rows[PROBES] = {
 
 #define HELD_NS 1000000000 /* between steps where nothing is left to decide */
 #define REFERENCE_S 0.15   /* least time at the top clock to learn a reference */
-#define LAG_S 1            /* of a power sensor that nobody describes: recent boards show the mean of a second */
+#define LAG_S 1            /* assumed without a platform's sensor: recent boards show the mean of a second */
 
 static const char *init(void *state, const void *params_, const fl_facts *facts) {
     gpu_state *gpu = fl_gpu_states(state, sizeof(fl_tightrope_state));

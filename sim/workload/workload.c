@@ -261,7 +261,7 @@ fl_status fl_builder_too_many(const fl_builder *b, fl_diag *d) {
                      b->node->gpu_count, b->node->name, b->node->gpu_count);
 }
 
-/* What a fit wrote into the head of its kinds; NAN where nobody knows how wrong they are. */
+/* Read the error that a fit wrote into the head of its kinds file; NAN if there is none. */
 static double head_error(const fl_kinds *kinds, const char *key) {
     const char *text = fl_head_get(&kinds->head, key);
     double pct;

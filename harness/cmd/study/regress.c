@@ -184,7 +184,7 @@ static char *relative_to(const char *file, const char *path) {
     return text;
 }
 
-/* Of two results each change is shown: nobody set the gates for them. */
+/* Print the findings. Print every change of two results, because the user set no gates for them. */
 static void print_result(const regress *g, bool all) {
     for (size_t i = 0; i < g->result.count; i++) {
         const fl_gate_finding *f = &g->result.finding[i];

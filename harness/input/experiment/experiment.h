@@ -51,7 +51,7 @@ fl_status fl_experiment_apply(fl_experiment *e, fl_scene_options *so, fl_texts *
 fl_status fl_experiment_applications(const fl_experiment *e, int64_t *drawn, int64_t **seed, size_t *count, fl_diag *d);
 
 /* Open the specs of the command line, or without any those of "policies", one for each combination of their parameters'
- * values. own: texts of --policy, in which p=A/B stands for two values of a parameter that takes one. Add to *texts the
+ * values. own: texts of --policy, in which p=A/B means two values of a parameter that takes one. Add to *texts the
  * command-line form of each spec. The caller frees each spec and the array, also after a failure, when *count of them
  * are open. Texts and workload patterns live as long as *e. */
 fl_status fl_experiment_specs(fl_experiment *e, const fl_texts *own, fl_spec **spec, size_t *count, fl_texts *texts,
