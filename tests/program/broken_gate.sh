@@ -14,7 +14,7 @@ cat >gate.json <<'EOT'
  "policies": ["nvboost", "./mine.so", "./mine.so:high_pct=95"]}
 EOT
 succeed "recorded" 'recorded: base.json, 4 rows' "$f" regress gate.json --bless -o base.json --fail-if 'energy_j!1%' --fail-if 'violated>+0'
-succeed "unchanged, it passes" '^8 of 8 gates hold' "$f" regress base.json
+succeed "unchanged, it passes" '^8 of 8 gates hold: ' "$f" regress base.json
 
 # fails NAME PATTERN COMMAND...: exits 1 and says on stdout what matches
 fails() {
@@ -69,6 +69,8 @@ succeed "the better one passes, and is shown" '^ok    energyucb on demo.csv: ene
 sed 's/,depo,/,odpp,/' old.csv >other.csv
 fails "a policy that is gone" '^FAIL  depo on demo.csv: recorded, but not there any more' "$f" regress old.csv other.csv
 
+succeed "the same runs under another bound" written "$f" compare two.json --bound 20% -o loose.csv
+succeed "the bound is said" 'different options: .*"bound":null.* and .*"bound":0.2' sh -c '"$0" regress old.csv loose.csv 2>&1' "$f"
 refuse "a seed of two results" 2 '^foldline regress: --seed has no effect on two results' "$f" regress old.csv new.csv --seed 4
 refuse "a second result that is not there" 2 'gone.csv: cannot open: No such file' "$f" regress old.csv gone.csv
 

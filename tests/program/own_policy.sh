@@ -24,6 +24,8 @@ shown=$(grep -cE '^(\./mine|nvboost).* (held|broken)$' out)
 check "with the runners-up: $shown" [ "$shown" = 5 ]
 check "and all that were tried in the file" [ "$(wc -l <tried.csv)" = 8 ]
 check "and checked" grep -q 'check: all 7 candidates on 1 of 1 pairs' out
+"$f" synth -o brief.csv --kernels 200 >/dev/null # it ends before the first decision of assure
+succeed "equal candidates are a tie" '^tie: 1 other candidate had' "$f" search brief.csv --platform generic --policy assure:theta=0.95/0.9
 succeed "compared" 'every run holds all bounds|^violated:' "$f" compare mine.json -o mine.csv
 # by column name, the best of those that hold the bounds
 at() { head -n 1 mine.csv | tr ',' '\n' | grep -nx "$1" | cut -d: -f1; }

@@ -234,9 +234,42 @@ static fl_status hold(regress *g, const regress_options *o, fl_diag *d) {
         fl_json_tell(fl_gate_result_json(name, &g->result));
     } else if (!s) {
         print_result(g, o->all);
-        printf("%zu of %zu gates hold\n", g->result.count - g->result.failed, g->result.count);
+        printf("%zu of %zu gates hold:", g->result.count - g->result.failed, g->result.count);
+        for (size_t i = 0; i < g->rules; i++)
+            printf("%s %s", i ? "," : "", g->rule[i].text);
+        putchar('\n');
     }
     return !s && o->junit ? fl_gate_junit(o->junit, name, &g->result, d) : s;
+}
+
+/* Read the provenance of a result. NULL: it has none, or one that cannot be read. */
+static cJSON *read_provenance(const char *result) {
+    fl_diag ignored = {0};
+    cJSON *tree = NULL;
+    char *path = fl_provenance_path(result);
+    const bool read = path && !access(path, R_OK) && !fl_json_read(path, &tree, &ignored);
+    free(path);
+    return read ? tree : NULL;
+}
+
+/* Note every setting in which two results differ. Their rows then differ for this reason too. */
+static void note_settings(const char *old, const char *now) {
+    static const char *const setting[] = {"seed", "options", "inputs", "workloads"};
+    cJSON *a = read_provenance(old), *b = read_provenance(now);
+    for (size_t i = 0; a && b && i < FL_COUNT(setting); i++) {
+        const cJSON *x = cJSON_GetObjectItem(a, setting[i]), *y = cJSON_GetObjectItem(b, setting[i]);
+        if (cJSON_Compare(x, y, true))
+            continue;
+        char *was = fl_must(fl_json_text(x, false)), *is = fl_must(fl_json_text(y, false));
+        if (cJSON_IsArray(x))
+            fl_terminal_say(stderr, "note: the two results have different %s", setting[i]);
+        else
+            fl_terminal_say(stderr, "note: the two results have different %s: %s and %s", setting[i], was, is);
+        free(was);
+        free(is);
+    }
+    cJSON_Delete(a);
+    cJSON_Delete(b);
 }
 
 /* Compares two results: what was recorded is read from the first. */
@@ -252,6 +285,8 @@ static fl_status read_results(regress *g, const regress_options *o, fl_diag *d) 
         return fl_refuse(d, "%s has no effect on two results, expected --fail-if", idle);
     set_metrics(g, &g->old);
     const fl_status s = fl_gate_read_result(o->rest.item[0], &g->old, d);
+    if (!s)
+        note_settings(o->rest.item[0], o->rest.item[1]);
     return s ? s : fl_gate_read_result(o->rest.item[1], &g->now, d);
 }
 
@@ -301,8 +336,8 @@ static void free_all(regress *g) {
 int fl_cmd_regress(int argc, char **argv) {
     regress_options o = {.setup = FL_SETUP_UNSET};
     const fl_option option[] = {
-        {"fail-if", "RULE", FL_OPTION_LIST, &o.fail_if, 0, 0, "gate (may be repeated); instead of the baseline's own",
-         FL_MOST_USED},
+        {"fail-if", "RULE", FL_OPTION_LIST, &o.fail_if, 0, 0,
+         "gate such as 'energy_j>+1%' (may be repeated); instead of the baseline's own", FL_MOST_USED},
         FL_BOUND_OPTION(&o.setup.bounds),
         {"bless", NULL, FL_OPTION_FLAG, &o.bless, 0, 0, "records the present values", FL_MOST_USED},
         {"o", "FILE", FL_OPTION_TEXT, &o.out, 0, 0, "the baseline to record (the one given)",

@@ -149,6 +149,17 @@ static void print_check(const fl_setup *u, const fold *f, const fl_search_result
         printf("on all %zu it saves %.2f %%\n", c->everywhere.runs, saving_pct(c->everywhere.ratio));
 }
 
+/* Candidates with the winner's result are no worse than it: say how many there are. */
+static void print_ties(const found *x, size_t candidates) {
+    size_t equal = 0;
+    for (size_t i = 1; i < candidates; i++) {
+        const fl_search_sum *a = &x->rank[0].sum, *b = &x->rank[i].sum;
+        equal += a->runs == b->runs && a->violated == b->violated && a->ratio == b->ratio && a->slowdown == b->slowdown;
+    }
+    if (equal)
+        printf("tie: %zu other candidate%s had the same result as the winner\n", equal, equal == 1 ? "" : "s");
+}
+
 /* PREFIX_saving_pct and so on: how a candidate did. */
 static void add_sum(cJSON *o, const char *prefix, const fl_search_sum *sum) {
     char key[64];
@@ -238,8 +249,10 @@ static void print_found(const fl_setup *u, const fold *f, const found *x, size_t
     printf("%s\n\n", f->name ? ", scored on what was held out" : "");
     print_table(u, f, x, count, apart, wide);
     putchar('\n');
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        print_ties(&x[i], u->o.spec_count);
         print_check(u, &f[i], &x[i].result, &x[i].check);
+    }
 }
 
 int fl_cmd_search(int argc, char **argv) {

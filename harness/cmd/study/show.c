@@ -64,6 +64,8 @@ int fl_cmd_plot(int argc, char **argv) {
     const char *const *const inputs = (const char *const *)rest.item + 1;
     fl_status s = !rest.count ? fl_refuse(&d, "expected KIND INPUT.csv -o OUTPUT, as pareto RESULT.csv -o pareto.svg")
                               : fl_plot_all(rest.item[0], &o, inputs, rest.count - 1, output, &d);
+    if (!s && !fl_is_standard(output))
+        printf("written: %s\n", output);
     return fl_command_close("plot", s, &d, option, FL_COUNT(option), &rest);
 }
 

@@ -17,6 +17,7 @@
 #include <string.h>
 
 enum { MARK = 6, LIST_MAX = 8, NAMED_MAX = 16, NUMBERED_MAX = 300 };
+#define EQUAL 1e-4     /* share of the larger value, or of 100 %, that no axis magnifies to its whole length */
 enum { COVERS = 120 }; /* the cost of covering a mark, which no name may do */
 
 static void hold_all(const fl_plane *m, bool y, double *low, double *high) {
@@ -32,7 +33,9 @@ static void hold_all(const fl_plane *m, bool y, double *low, double *high) {
         fl_hold(low, high, v->low);
         fl_hold(low, high, v->high);
     }
-    const double span = *high - *low, room = span > 0 ? 0.05 * span : fmax(fabs(*high) * 0.1, 0.5);
+    /* Values that differ by rounding alone are drawn as equal ones. */
+    const double span = *high - *low, equal = EQUAL * fmax(fmax(fabs(*low), fabs(*high)), 100),
+                 room = span > equal ? 0.05 * span : fmax(fabs(*high) * 0.1, 0.5);
     *low -= room;
     *high += room;
 }
