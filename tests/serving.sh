@@ -111,7 +111,7 @@ for name in sorted(file[: -len(".engine.md")] for file in found if file.endswith
     print("        " + alone["assumed"])
     if "skewed_routing" in alone:
         print("        with skewed routing: " + ", ".join("%s %.4g" % one for one in alone["skewed_routing"].items()))
-    print("        factors %.3f, %.3f; %s" % (half["factor"], half["factor_decodes"], alone["clocks"]))
+    print("        factors %.3f, %.3f, %.3f; %s" % (half["factor"], half["factor_decodes"], half["factor_experts"], alone["clocks"]))
 
 for table in sorted(glob.glob(os.path.join(data, "*-steps.csv"))):
     result = fit("--steps", table)

@@ -66,7 +66,7 @@ typedef struct options {
 
 typedef struct comparison { /* of a run: all requests, and those that calibration did not see */
     fl_serving_latency simulated, measured;
-    fl_batching_counts counts;
+    fl_served_summary sum;
     size_t from, to;
 } comparison;
 
@@ -198,11 +198,11 @@ static void compare(const fl_requests *q, const fl_serving_times *simulated, con
 static fl_status other_routing(result *r, const fl_requests *q, const fl_batching_rules *rules, double mhz,
                                fl_serving_times *simulated, fl_diag *d) {
     fl_step_law other = r->law;
-    fl_batching_counts counts;
+    fl_served_summary ignored;
     other.popularity = NULL;
     other.expert_skew = r->law.expert_skew > 0 ? 0 : FL_SKEW_ASSUMED;
     fl_must_have(fl_step_law_skew(&other) == FL_MODEL_OK);
-    const fl_status s = fl_serving_simulate(q, rules, &other, mhz, r->file.async_scheduling, simulated, &counts, d);
+    const fl_status s = fl_serving_simulate(q, rules, &other, mhz, simulated, &ignored, d);
     if (!s)
         r->skewed = fl_serving_latency_of(q, simulated, 0, q->count);
     free(other.popularity);
@@ -233,15 +233,15 @@ static fl_status against_run(const options *o, result *r, fl_diag *d) {
     if (!s && how && !learn)
         s = fl_refuse(d, "%zu requests, expected at least 2 to calibrate with a half of them", q.count);
     if (!s && how)
-        s = fl_serving_calibrate(&q, &rules, learn, mhz, r->file.async_scheduling, &r->law, &r->factor, d);
+        s = fl_serving_calibrate(&q, &rules, learn, mhz, &r->law, &r->factor, d);
     if (!s)
-        s = fl_serving_simulate(&q, &rules, &r->law, mhz, r->file.async_scheduling, simulated, &r->all.counts, d);
+        s = fl_serving_simulate(&q, &rules, &r->law, mhz, simulated, &r->all.sum, d);
     if (!s)
         compare(&q, simulated, measured, 0, &r->all);
-    if (!s && r->law.experts)
-        s = other_routing(r, &q, &rules, mhz, simulated, d);
     if (!s && how == 1)
         compare(&q, simulated, measured, learn, &r->unseen);
+    if (!s && r->law.experts)
+        s = other_routing(r, &q, &rules, mhz, simulated, d);
     if (how)
         fl_must_have(fl_head_set(&r->file.head, "calibrated", how == 1 ? "with half of a run" : "with a run"));
     free(simulated);
@@ -337,8 +337,9 @@ static void print_text(const options *o, const result *r) {
     if (!o->run)
         return;
     if (r->factor.all > 0)
-        printf("\ncalibrated: the law's times were multiplied by %.4f, the attention of decodes by %.4f besides\n",
-               r->factor.all, r->factor.decodes);
+        printf("\ncalibrated: the law's times were multiplied by %.4f, the attention of decodes by %.4f besides, "
+               "experts and their exchanges by %.4f\n",
+               r->factor.all, r->factor.decodes, r->factor.experts);
     print_comparison("the run", &r->all);
     if (r->law.experts)
         printf("with %s routing: TTFT mean %.4f, TPOT p50 %.4f, end to end p50 %.4f\n",
@@ -346,8 +347,8 @@ static void print_text(const options *o, const result *r) {
     if (r->unseen.to)
         print_comparison("not looked at by the calibration", &r->unseen);
     printf("\n%llu steps, %llu preemptions, %llu tokens found in the prefix cache\n",
-           (unsigned long long)r->all.counts.steps, (unsigned long long)r->all.counts.preemptions,
-           (unsigned long long)r->all.counts.cached_tokens);
+           (unsigned long long)r->all.sum.steps, (unsigned long long)r->all.sum.preemptions,
+           (unsigned long long)r->all.sum.cached_tokens);
 }
 
 static void put_comparison(cJSON *json, const char *name, const comparison *c) {
@@ -379,6 +380,7 @@ static void print_json(const options *o, const result *r) {
     if (r->factor.all > 0) {
         fl_json_add_real(json, "factor", r->factor.all);
         fl_json_add_real(json, "factor_decodes", r->factor.decodes);
+        fl_json_add_real(json, "factor_experts", r->factor.experts);
     }
     fl_serving_assumed_text(&r->law, r->file.token_budget, r->file.max_seqs, clocks, sizeof clocks);
     cJSON_AddStringToObject(json, "assumed", clocks);

@@ -132,15 +132,10 @@ typedef struct fl_serving_times { /* of one request, in seconds from its arrival
     double first_s, last_s;
 } fl_serving_times;
 
-/* times: one per request of the trace. Requests are taken between steps only, and the tokens of a step are out at its
- * end. async: the engine composes a step when the one before begins, so a request that arrives during a step waits for
- * the end of the next one (vLLM's asynchronous scheduling). sm_mhz: the clock of all steps. FL_BAD_INPUT where a
- * request can never be served. */
-/* The law's replicas each have a scheduler, and a request goes to the one with the fewest; they step together, and one
- * without requests runs an empty step of one token, as vLLM's data-parallel ranks do. */
+/* times: one per request of the trace. sm_mhz: the clock of all steps. A request goes to the data-parallel replica with
+ * the fewest. FL_BAD_INPUT where a request can never be served. */
 fl_status fl_serving_simulate(const fl_requests *requests, const fl_batching_rules *rules, const fl_step_law *law,
-                              double sm_mhz, bool async, fl_serving_times *times, fl_batching_counts *counts,
-                              fl_diag *d);
+                              double sm_mhz, fl_serving_times *times, fl_served_summary *sum, fl_diag *d);
 
 /* The measured times of a trace that has them. FL_BAD_INPUT where one lacks its first or last token. */
 fl_status fl_serving_measured(const fl_requests *requests, fl_serving_times *times, fl_diag *d);
@@ -154,9 +149,9 @@ fl_serving_latency fl_serving_latency_of(const fl_requests *requests, const fl_s
                                          size_t to);
 
 /* The factors of a calibration: `all` for every time of the law except all-reduces, `decodes` also for the attention of
- * decodes. */
+ * decodes, `experts` also for experts and exchanges. */
 typedef struct fl_serving_factors {
-    double all, decodes;
+    double all, decodes, experts;
 } fl_serving_factors;
 
 /* Multiplies the times of the law. */
@@ -165,7 +160,7 @@ void fl_serving_scale(fl_step_law *law, fl_serving_factors by);
 /* Scales the law so that the simulated latencies of the first `learn` requests come as near to the measured ones as
  * they can: least squares of the logarithms of TPOT p50, end to end p50 and mean TTFT, and of the factors. */
 fl_status fl_serving_calibrate(const fl_requests *requests, const fl_batching_rules *rules, size_t learn, double sm_mhz,
-                               bool async, fl_step_law *law, fl_serving_factors *factor, fl_diag *d);
+                               fl_step_law *law, fl_serving_factors *factor, fl_diag *d);
 
 /* The law of a server's steps, and their power, from step tables: times and board powers of whole steps over clocks. */
 

@@ -93,7 +93,7 @@ static fl_status open_draws(const fl_serving_oracle_options *o, uint32_t servers
         fl_random random = fl_random_seed(SEED, k);
         const double sd = SD_OF_MEAN * fmax(0, serving->law.time_error);
         const double off = gsl_cdf_ugaussian_Pinv(((double)k + 0.5) / (double)w->count); /* even, so few draws do */
-        fl_serving_scale(&serving->law, (fl_serving_factors){exp(sd * off), 1});
+        fl_serving_scale(&serving->law, (fl_serving_factors){exp(sd * off), 1, 1});
         redraw(&serving->requests, &random);
     }
     return s ? s : fl_pool_run(run_standard, w, w->count, o->threads, "draws of arrivals", d);

@@ -2,8 +2,14 @@
 #include "harness/serving/inside.h"
 
 #include "harness/base/work/work.h"
+#include "models/laws/device.h"
 #include "models/laws/laws.h"
+#include "models/math/math.h"
+#include "sim/base/base.h"
+#include "sim/gpu/gpu.h"
+#include "sim/node/node.h"
 #include "sim/serving/serving.h"
+#include "sim/workload/workload.h"
 #include "traces/io/io.h"
 #include "traces/serving/serving.h"
 
@@ -13,119 +19,59 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* ---- the loop ---- */
+/* ---- the simulation ---- */
 
-typedef struct replica {
-    fl_batching *b;
-    fl_step_shape shape;
-    size_t arrived;
-    bool steps; /* it has requests in the step in progress */
-} replica;
-
-typedef struct group { /* replicas that step together */
-    replica *of;
-    uint32_t count;
-    const fl_step_law *law;
-    double sm_mhz;
-} group;
-
-static void note(fl_batching *b, const fl_requests *r, double now_s, fl_serving_times *times) {
-    size_t count;
-    const fl_batch_part *part = fl_batching_parts(b, &count);
-    for (size_t i = 0; i < count; i++) {
-        fl_serving_times *t = &times[part[i].request];
-        const double since_s = now_s - 1e-9 * (double)r->row[part[i].request].t_ns;
-        if (part[i].first)
-            t->first_s = since_s;
-        if (part[i].last)
-            t->last_s = since_s;
-    }
-}
-
-static fl_batching *least_loaded(const group *g) {
-    size_t best = 0;
-    uint64_t least = UINT64_MAX;
-    for (uint32_t i = 0; i < g->count; i++) {
-        const uint64_t has = g->of[i].arrived - fl_batching_count(g->of[i].b).finished;
-        if (has < least) {
-            least = has;
-            best = i;
-        }
-    }
-    g->of[best].arrived++;
-    return g->of[best].b;
-}
-
-/* Returns how long the step takes; 0: no replica has a request. */
-static double begin(const group *g) {
-    uint32_t tokens = 0, busy = 0;
-    double slowest = 0;
-    for (uint32_t i = 0; i < g->count; i++) {
-        replica *r = &g->of[i];
-        r->steps = fl_batching_begin(r->b, &r->shape);
-        busy += r->steps;
-        if (!r->steps)
-            r->shape = fl_step_empty();
-        tokens += r->shape.tokens;
-    }
-    for (uint32_t i = 0; busy && i < g->count; i++) {
-        g->of[i].shape.group_tokens = g->count > 1 ? tokens : 0;
-        slowest = fmax(slowest, fl_step_time_s(g->law, &g->of[i].shape, g->sm_mhz, 1));
-    }
-    return slowest;
-}
-
-static void end(const group *g, const fl_requests *r, double now_s, fl_serving_times *times) {
-    for (uint32_t i = 0; i < g->count; i++) {
-        if (!g->of[i].steps)
-            continue;
-        if (fl_batching_steady(g->of[i].b) <= 1) /* before the last of a row of equal steps no request begins or ends */
-            note(g->of[i].b, r, now_s, times);
-        fl_batching_end(g->of[i].b);
-    }
-}
-
-static void add_counts(fl_batching_counts *sum, const fl_batching_counts *c) {
-    sum->steps += c->steps;
-    sum->preemptions += c->preemptions;
-    sum->cached_tokens += c->cached_tokens;
+/* A node of boards with one pair of clocks, which draw nothing. */
+static fl_status open_node(fl_node_spec *spec, uint32_t gpus, int32_t sm_mhz, int32_t mem_mhz, fl_diag *d) {
+    fl_device *dev = spec->device = fl_must(calloc(1, sizeof *dev));
+    spec->gpu = fl_must(calloc(gpus, sizeof *spec->gpu));
+    spec->gpu_count = gpus;
+    spec->device_count = dev->sm_count = dev->mem_count = 1;
+    dev->sm_mhz = fl_must(malloc(sizeof *dev->sm_mhz));
+    dev->mem_mhz = fl_must(malloc(sizeof *dev->mem_mhz));
+    dev->b0_w = fl_must(calloc(1, sizeof *dev->b0_w));
+    dev->default_sm_mhz = *dev->sm_mhz = sm_mhz;
+    dev->default_mem_mhz = *dev->mem_mhz = mem_mhz;
+    dev->sharpness = INFINITY;
+    const double mhz[] = {1, 1e5}, volt[] = {1, 1};
+    return fl_curve_new(&dev->voltage, mhz, volt, 2) == FL_MODEL_OK ? FL_OK : fl_no_memory(d, "the boards");
 }
 
 fl_status fl_serving_simulate(const fl_requests *r, const fl_batching_rules *rules, const fl_step_law *law,
-                              double sm_mhz, bool async, fl_serving_times *times, fl_batching_counts *counts,
-                              fl_diag *d) {
-    group g = {.count = law->replicas, .law = law, .sm_mhz = sm_mhz};
-    double now_s = 0, composed_s = 0; /* composed_s: when the next step is composed */
-    size_t next = 0;
-    g.of = fl_must(calloc(g.count, sizeof *g.of));
-    *counts = (fl_batching_counts){0};
-    fl_status s = fl_batching_check(rules, r, d);
-    for (uint32_t i = 0; !s && i < g.count; i++)
-        s = fl_batching_new(&g.of[i].b, rules, r, d);
-    while (!s) {
-        while (!s && next < r->count && 1e-9 * (double)r->row[next].t_ns <= composed_s)
-            s = fl_batching_arrive(least_loaded(&g), (uint32_t)next++, d);
-        if (s)
-            break;
-        const double step_s = begin(&g);
-        if (step_s > 0) {
-            composed_s = now_s;
-            now_s += step_s;
-            end(&g, r, now_s, times);
-            if (!async)
-                composed_s = now_s;
-        } else if (next < r->count) {
-            composed_s = now_s = fmax(now_s, 1e-9 * (double)r->row[next].t_ns);
-        } else {
-            break;
-        }
+                              double sm_mhz, fl_serving_times *times, fl_served_summary *sum, fl_diag *d) {
+    uint32_t gpu[FL_SERVING_GPUS_MAX];
+    fl_serving_server server[FL_SERVING_GPUS_MAX];
+    const fl_serving_setup setup = {.requests = r,
+                                    .server = server,
+                                    .server_count = law->replicas,
+                                    .replicas = law->replicas,
+                                    .route = FL_ROUTE_LEAST_LOADED};
+    for (uint32_t i = 0; i < law->replicas; i++) {
+        gpu[i] = i;
+        server[i] = (fl_serving_server){.rules = *rules, .law = law, .gpu = &gpu[i], .gpu_count = 1};
     }
-    for (uint32_t i = 0; i < g.count; i++) {
-        const fl_batching_counts c = s ? (fl_batching_counts){0} : fl_batching_count(g.of[i].b);
-        add_counts(counts, &c);
-        fl_batching_free(g.of[i].b);
+    fl_node_spec spec = {0};
+    fl_workload *w = NULL;
+    fl_rates *rates = NULL;
+    fl_run_result run = {0};
+    fl_status s = open_node(&spec, law->replicas, (int32_t)lround(sm_mhz),
+                            law->ref_mem_mhz > 0 ? (int32_t)lround(law->ref_mem_mhz) : 1000, d);
+    if (!s)
+        s = fl_serving_workload(&w, "the run", &setup, d);
+    if (!s)
+        s = fl_rates_new(&rates, w, &spec, d);
+    if (!s)
+        s = fl_run(&(fl_run_options){.w = w, .rates = rates, .spec = &spec, .facts = &(fl_facts){.seed = 1}}, &run, d);
+    for (size_t i = 0; !s && i < r->count; i++) {
+        const fl_served *one = &run.served.request[i];
+        times[i].first_s = fl_seconds(one->first_ps - one->arrival_ps);
+        times[i].last_s = fl_seconds(one->done_ps - one->arrival_ps);
     }
-    free(g.of);
+    *sum = run.served.sum;
+    fl_run_result_free(&run);
+    fl_rates_free(rates);
+    fl_workload_free(w);
+    fl_node_spec_free(&spec);
     return s;
 }
 
@@ -186,6 +132,7 @@ fl_serving_latency fl_serving_latency_of(const fl_requests *r, const fl_serving_
  */
 #define ALL_SD 0.05
 #define DECODES_SD 0.15
+#define EXPERTS_SD 0.15 /* routing and exchanges are assumed: as far off as the attention of decodes may be */
 #define LATENCY_SD 0.01
 enum { GRID = 4 }; /* points on either side of the middle */
 
@@ -195,18 +142,21 @@ static void scale_points(double *time_s, size_t count, double factor) {
 }
 
 void fl_serving_scale(fl_step_law *law, fl_serving_factors by) {
-    double *const time[] = {&law->host_s,         &law->host_sequence_s, &law->token,       &law->sequence,
-                            &law->weights_s,      &law->weights_clock,   &law->pair,        &law->chunk_key,
-                            &law->expert_floor_s, &law->expert_s,        &law->expert_token};
+    double *const time[] = {&law->host_s,    &law->host_sequence_s, &law->token, &law->sequence,
+                            &law->weights_s, &law->weights_clock,   &law->pair,  &law->chunk_key};
     double *const decodes[] = {&law->kv_s, &law->kv_clock, &law->decode, &law->kv_beside_s, &law->decode_beside};
+    double *const experts[] = {&law->expert_floor_s, &law->expert_s, &law->expert_token, &law->exchange_s,
+                               &law->exchange_token_s};
     for (size_t i = 0; i < sizeof time / sizeof *time; i++)
         *time[i] *= by.all;
     for (size_t i = 0; i < sizeof decodes / sizeof *decodes; i++)
         *decodes[i] *= by.all * by.decodes;
+    for (size_t i = 0; i < sizeof experts / sizeof *experts; i++)
+        *experts[i] *= by.all * by.experts;
     scale_points(law->by_tokens.time_s, law->by_tokens.count, by.all);
     scale_points(law->by_sequence.time_s, law->by_sequence.count, by.all);
     scale_points(law->by_chunk.time_s, law->by_chunk.count, by.all);
-    scale_points(law->by_experts.time_s, law->by_experts.count, by.all);
+    scale_points(law->by_experts.time_s, law->by_experts.count, by.all * by.experts);
     scale_points(law->by_decodes.time_s, law->by_decodes.count, by.all * by.decodes);
     scale_points(law->by_decodes_beside.time_s, law->by_decodes_beside.count, by.all * by.decodes);
 }
@@ -217,7 +167,6 @@ typedef struct calibration {
     fl_step_law *law;
     size_t learn;
     double sm_mhz;
-    bool async;
     fl_serving_times *times;
     fl_serving_latency measured;
 } calibration;
@@ -227,20 +176,28 @@ static double square_of(double simulated, double measured) {
     return isfinite(x) ? x * x : 0; /* TPOT where every request has one token */
 }
 
-/* The law, which stands at `now`, moved to `wanted`, and how far the latencies are off there. */
-static fl_status distance(const calibration *c, fl_serving_factors *now, fl_serving_factors wanted, double *off,
-                          fl_diag *d) {
-    fl_batching_counts counts;
-    const fl_serving_latency *m = &c->measured;
-    fl_serving_scale(c->law, (fl_serving_factors){wanted.all / now->all, wanted.decodes / now->decodes});
+/* Move the law, which stands at `now`, to `wanted`. */
+static void move(const calibration *c, fl_serving_factors *now, fl_serving_factors wanted) {
+    fl_serving_scale(c->law, (fl_serving_factors){wanted.all / now->all, wanted.decodes / now->decodes,
+                                                  wanted.experts / now->experts});
     *now = wanted;
-    const fl_status s = fl_serving_simulate(c->requests, c->rules, c->law, c->sm_mhz, c->async, c->times, &counts, d);
+}
+
+static double square_beyond(double factor, double sd) { return pow(log(factor) / sd * LATENCY_SD, 2); }
+
+/* How far the latencies are off at the factors `by`. */
+static fl_status distance(const calibration *c, fl_serving_factors *now, fl_serving_factors by, double *off,
+                          fl_diag *d) {
+    fl_served_summary ignored;
+    const fl_serving_latency *m = &c->measured;
+    move(c, now, by);
+    const fl_status s = fl_serving_simulate(c->requests, c->rules, c->law, c->sm_mhz, c->times, &ignored, d);
     if (s)
         return s;
     const fl_serving_latency l = fl_serving_latency_of(c->requests, c->times, 0, c->learn);
     *off = square_of(l.tpot_p50, m->tpot_p50) + square_of(l.e2e_p50, m->e2e_p50) +
-           square_of(l.ttft_mean, m->ttft_mean) + pow(log(wanted.all) / ALL_SD, 2) * LATENCY_SD * LATENCY_SD +
-           pow(log(wanted.decodes) / DECODES_SD, 2) * LATENCY_SD * LATENCY_SD;
+           square_of(l.ttft_mean, m->ttft_mean) + square_beyond(by.all, ALL_SD) +
+           square_beyond(by.decodes, DECODES_SD) + square_beyond(by.experts, EXPERTS_SD);
     return FL_OK;
 }
 
@@ -248,33 +205,34 @@ static fl_status distance(const calibration *c, fl_serving_factors *now, fl_serv
  * around the best of the one before. */
 static fl_status search(const calibration *c, fl_serving_factors *now, fl_diag *d) {
     static const double STEP[] = {0.04, 0.01, 0.0025};
-    fl_serving_factors best = {1, 1};
+    fl_serving_factors best = {1, 1, 1};
     double least = INFINITY;
     fl_status s = FL_OK;
-    for (size_t round = 0; !s && round < sizeof STEP / sizeof *STEP; round++) {
-        const fl_serving_factors centre = best;
-        for (int i = -GRID; !s && i <= GRID; i++)
-            for (int k = -GRID; !s && k <= GRID; k++) {
-                double off = 0;
-                const fl_serving_factors wanted = {centre.all * exp(STEP[round] * i),
-                                                   centre.decodes * exp(2 * STEP[round] * k)};
-                s = distance(c, now, wanted, &off, d);
-                if (!s && off < least) {
-                    least = off;
-                    best = wanted;
+    for (size_t round = 0; !s && round < sizeof STEP / sizeof *STEP; round++)
+        for (int experts = 0; experts <= (c->law->experts > 0); experts++) {
+            const fl_serving_factors centre = best;
+            for (int i = -GRID; !s && i <= GRID; i++)
+                for (int k = -GRID; !s && k <= GRID; k++) {
+                    fl_serving_factors wanted = centre;
+                    double off = 0;
+                    wanted.all *= exp(STEP[round] * i);
+                    *(experts ? &wanted.experts : &wanted.decodes) *= exp(2 * STEP[round] * k);
+                    s = distance(c, now, wanted, &off, d);
+                    if (!s && off < least) {
+                        least = off;
+                        best = wanted;
+                    }
                 }
-            }
-    }
-    fl_serving_scale(c->law, (fl_serving_factors){best.all / now->all, best.decodes / now->decodes});
-    *now = best;
+        }
+    move(c, now, best);
     return s;
 }
 
 fl_status fl_serving_calibrate(const fl_requests *r, const fl_batching_rules *rules, size_t learn, double sm_mhz,
-                               bool async, fl_step_law *law, fl_serving_factors *factor, fl_diag *d) {
-    calibration c = {.requests = r, .rules = rules, .law = law, .learn = learn, .sm_mhz = sm_mhz, .async = async};
+                               fl_step_law *law, fl_serving_factors *factor, fl_diag *d) {
+    calibration c = {.requests = r, .rules = rules, .law = law, .learn = learn, .sm_mhz = sm_mhz};
     c.times = fl_must(calloc(r->count + 1, sizeof *c.times));
-    *factor = (fl_serving_factors){1, 1};
+    *factor = (fl_serving_factors){1, 1, 1};
     fl_status s = fl_serving_measured(r, c.times, d);
     if (!s) {
         c.measured = fl_serving_latency_of(r, c.times, 0, learn);
