@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-/* MF-GPOEO as released, performance data: kinds of kernels and of the gaps between them, with what the running window
+/* MF-GPOEO as released, performance data: kernel classes and of the gaps between them, with what the running window
  * measured of each and, beside it, what the database of the default clocks holds. One table of each per GPU, open
  * addressing, plain bytes. Times in ns. */
 

@@ -35,7 +35,7 @@ fl_wide fl_node_comm_fj(const fl_node *n);          /* copies between host and G
 
 /* See fl_cpu_set. False where the CPU is not modelled. */
 bool fl_node_set_cpu(fl_node *n, int64_t called_ps, double mhz, double boost, double limit_w);
-/* Kernel records on or off from now on. While they are on, what runs there takes longer by the device's share. */
+/* Activity records on or off from now on. While they are on, what runs there takes longer by the device's share. */
 void fl_node_records(fl_node *n, uint32_t gpu, bool on);
 
 /* Read the signals of a server as software sees them now; none of a server that has lost a GPU. remember: freshness
@@ -224,5 +224,5 @@ void fl_run_sets_close(fl_run_sets *h);
 int64_t fl_run_carry_out(fl_run_sets *h, const fl_decision *dec, bool woken, int64_t t);
 /* How long all calls so far took, ps: of the one host, or of the busiest. */
 int64_t fl_run_sets_cost(const fl_run_sets *h);
-/* Kernel records of a GPU, on or off from now on. */
+/* Activity records of a GPU, on or off from now on. */
 void fl_run_record(fl_run_sets *h, uint32_t gpu, bool on);

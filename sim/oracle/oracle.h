@@ -181,7 +181,7 @@ fl_status fl_oracle_per_kernel(const fl_workload *w, fl_rates *rates, const fl_n
 /* ---- scores: a run against the driver's default and the oracles, under one bound on the slowdown ---- */
 
 typedef struct fl_reference {      /* of one workload, shared by all policies */
-    const fl_workload *w;          /* for the windows of each stream; NULL: no worst window */
+    const fl_workload *w;          /* for the windows of each stream; NULL: no worst 5 % of the run */
     const fl_run_result *standard; /* the driver's default, nothing set */
     const fl_static_point *point;
     size_t point_count;

@@ -229,7 +229,7 @@ static inline void fl_workload_op(const fl_stream *s, uint64_t i, int64_t *gap_n
 
 typedef struct fl_sweep_replay { /* how the workloads of a sweep are replayed */
     uint32_t repeat;             /* number of times that the workload runs, one after the other */
-    uint32_t windows;            /* of work, for the slowdown of the worst window; 0 = none */
+    uint32_t windows;            /* of work, for the slowdown of the worst 5 % of the run; 0 = none */
     double jitter;               /* coefficient of variation of an op's work, 0 to 1; 0: all alike */
     uint64_t seed;               /* of the jitter. The same seed is the same work at every clock, under every policy */
     int64_t iteration_ns;        /* work between iteration markers, about, at the highest clock; 0: no markers */
@@ -239,8 +239,8 @@ typedef struct fl_sweep_replay { /* how the workloads of a sweep are replayed */
 /* ---- from a kernel trace ---- */
 
 typedef struct fl_build_options {
-    uint32_t windows;      /* of work, for the slowdown of the worst window; 0 = none */
-    const fl_kinds *kinds; /* how kinds of kernels load the device; NULL = none known */
+    uint32_t windows;      /* of work, for the slowdown of the worst 5 % of the run; 0 = none */
+    const fl_kinds *kinds; /* how kernel classes load the device; NULL = none known */
     const char *assume;    /* kernels without a row in kinds: "compute", "memory", "balanced"; NULL = refuse them */
 } fl_build_options;
 

@@ -16,7 +16,7 @@
 
 /* ---- programs files ----
  *
- * Workloads in the form in which authors publish them, as kinds of kernels, times and counts, not as
+ * Workloads in the form in which authors publish them, as kernel classes, times and counts, not as
  * one row for each launch. sim/workload/workload.h makes kernel traces from them.
  *
  * The parts of a program run one after the other, each for about part_s seconds. The whole sequence runs `cycles` times

@@ -129,7 +129,8 @@ static fl_status open_rings(run *r, const choice *c, fl_diag *d) {
     return r->spec.policy->wakes && c->iteration.count ? fl_kernels_wakes(r->kernels, d) : FL_OK;
 }
 
-/* Kernel records and markers come from the collector in the programs; without it such a policy would decide on nothing.
+/* Activity records and markers come from the collector in the programs; without it such a policy would decide on
+ * nothing.
  */
 static fl_status open_kernels(run *r, const choice *c, fl_diag *d) {
     const fl_reads reads = fl_reads_of(r->spec.policy);

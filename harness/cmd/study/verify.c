@@ -27,7 +27,7 @@ static const fl_command_help help = {
     "differs.",
     "LOG is a decisions file (of foldline run --log), whose head already names platform, policy and parameters, or the "
     "log of the GEEPAFS daemon, for which --format geepafs, --platform and --policy are needed. A row torn off at the "
-    "end is reported and left out, and the lines with which Ctrl-C ended the daemon are passed over. Kernel records "
+    "end is reported and left out, and the lines with which Ctrl-C ended the daemon are passed over. Activity records "
     "that the policy saw and its tables are in the log too. A trajectory is a CSV of an executed controller (t_s, "
     "demand_w, power_w, set_w); its decisions may differ by rounding alone. A log of a plug-in names it, and verify "
     "loads it from there. With --policy of another name, that policy decides from the signals of the log, with its own "

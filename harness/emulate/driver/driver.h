@@ -182,7 +182,7 @@ typedef struct fl_events { /* zeroed: none */
     uint32_t numbers; /* numbers given out so far */
 } fl_events;
 
-/* Kernel records and iteration markers, delivered in the way of the collector in a program. */
+/* Activity records and iteration markers, delivered in the way of the collector in a program. */
 
 typedef struct fl_emulated_rings fl_emulated_rings;
 

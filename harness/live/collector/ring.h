@@ -1,4 +1,4 @@
-/* Kernel records from a program to the host: one ring of shared memory per process, with one writer (the collector in
+/* Activity records from a program to the host: one ring of shared memory per process, with one writer (the collector in
  * the program) and one reader (the host). The writer never waits: where the ring is full, it drops records and counts
  * them.
  *

@@ -22,7 +22,7 @@ void fl_marks_clear(fl_marks *m);
 
 void fl_marks_free(fl_marks *m);
 
-/* The kinds of kernels that a host has seen, found by hash: one entry per distinct name, grid and block. */
+/* The kernel classes that a host has seen, found by hash: one entry per distinct name, grid and block. */
 
 typedef struct fl_kind_table {
     fl_kernel_kind *kind; /* their names are those of `name` */

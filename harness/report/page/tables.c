@@ -108,7 +108,7 @@ typedef struct shown {
 
 static const shown policy_column[] = {
     {FL_REPORT_SLOWDOWN, "slowdown, %", 100, 2},
-    {FL_REPORT_WORST, "worst window, %", 100, 2},
+    {FL_REPORT_WORST, "worst 5 %, %", 100, 2},
     {FL_REPORT_ENERGY_J, "energy, J", 1, -5},
     {FL_REPORT_MAKESPAN_S, "time, s", 1, -5},
     {FL_REPORT_POWER_W, "power, W", 1, -4},
