@@ -433,7 +433,7 @@ size_t fl_picture_pareto(fl_picture *p, const fl_summary *s, const fl_looks *loo
     free(names);
     if (m.ringed)
         snprintf(about + strlen(about), sizeof about - strlen(about), "; a ring: one more policy at the same place%s",
-                 named ? ", named below" : "");
+                 named ? ", named beside it" : "");
     fl_picture_title(p, m.lead.title, about);
     put_legend(&m, named, numbers);
     fl_picture_text(p, "x_label", m.lead.x.label);
