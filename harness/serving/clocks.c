@@ -12,10 +12,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* What tables of several clocks tell beyond those of one: the share of the memory's part that goes as 1 / f, and the
- * sharpness, of matrix products and of attention. */
-enum { FOLLOWS, SHARP, KV_FOLLOWS, KV_SHARP, NUMBERS };
+ * sharpness, of matrix products, of attention and of experts. */
+enum { FOLLOWS, SHARP, KV_FOLLOWS, KV_SHARP, EXPERT_FOLLOWS, EXPERT_SHARP, NUMBERS };
 
 #define FOLLOWS_GUESS (-2) /* as a logit: a share of 0.12 */
 #define SHARP_MOST 60
@@ -33,58 +34,70 @@ typedef struct problem {
 
 /* ---- the tables of one clock ---- */
 
-static double clock_of(const problem *p, double sm_mhz) { return sm_mhz > 0 ? sm_mhz : p->t->sm_mhz; }
+typedef struct table { /* a layer table of any kind */
+    char *row;
+    size_t count, size, time, mhz, watts; /* the last three: where in a row its values stand */
+} table;
 
-/* joules: each time becomes the energy of that time, which adds up over layers as times do. */
-static fl_layers layers_at(const problem *p, const fl_layers *l, double mhz, bool joules) {
-    fl_layers one = *l;
-    one.row = fl_must(malloc((l->count + 1) * sizeof *one.row));
-    one.count = 0;
-    for (size_t i = 0; i < l->count; i++)
-        if (clock_of(p, l->row[i].sm_mhz) == mhz) {
-            one.row[one.count] = l->row[i];
-            one.row[one.count++].time_s *= joules ? l->row[i].power_w : 1;
+#define ROWS(of)                                                                                                       \
+    ((table){(char *)(of).row, (of).count, sizeof *(of).row, offsetof(__typeof__(*(of).row), time_s),                  \
+             offsetof(__typeof__(*(of).row), sm_mhz), offsetof(__typeof__(*(of).row), power_w)})
+
+static double *value(const table *r, size_t i, size_t where) {
+    return (double *)(void *)(r->row + i * r->size + where);
+}
+
+static double clock_of(const problem *p, const table *r, size_t i) {
+    const double sm_mhz = *value(r, i, r->mhz);
+    return sm_mhz > 0 ? sm_mhz : p->t->sm_mhz;
+}
+
+static bool experts_have_clocks(const problem *p) { return p->t->moe.count && p->t->moe.row[0].sm_mhz > 0; }
+
+/* Replace the rows by a copy of those at the clock. joules: each time becomes the energy of that time, which adds up
+ * over layers as times do. */
+static void *rows_at(const problem *p, table of, double mhz, bool joules, size_t *count) {
+    table one = of;
+    one.row = fl_must(malloc((of.count + 1) * of.size));
+    *count = 0;
+    for (size_t i = 0; i < of.count; i++)
+        if (clock_of(p, &of, i) == mhz) {
+            memcpy(one.row + *count * of.size, of.row + i * of.size, of.size);
+            *value(&one, (*count)++, of.time) *= joules ? *value(&of, i, of.watts) : 1;
         }
-    return one;
+    return one.row;
 }
 
 /* The rows are to be freed, all else is borrowed. */
 static fl_serving_layers tables_at(const problem *p, double mhz, bool joules) {
-    const fl_attention *a = &p->t->attention;
     fl_serving_layers one = *p->t;
     one.sm_mhz = mhz;
-    one.dense = layers_at(p, &p->t->dense, mhz, joules);
-    one.per_sequence = layers_at(p, &p->t->per_sequence, mhz, joules);
-    one.attention = (fl_attention){.row = fl_must(malloc((a->count + 1) * sizeof *a->row))};
-    for (size_t i = 0; i < a->count; i++)
-        if (clock_of(p, a->row[i].sm_mhz) == mhz) {
-            one.attention.row[one.attention.count] = a->row[i];
-            one.attention.row[one.attention.count++].time_s *= joules ? a->row[i].power_w : 1;
-        }
+    one.dense.row = rows_at(p, ROWS(one.dense), mhz, joules, &one.dense.count);
+    one.per_sequence.row = rows_at(p, ROWS(one.per_sequence), mhz, joules, &one.per_sequence.count);
+    one.attention.row = rows_at(p, ROWS(one.attention), mhz, joules, &one.attention.count);
+    if (experts_have_clocks(p)) /* else they are taken for those of the reference */
+        one.moe.row = rows_at(p, ROWS(one.moe), mhz, joules, &one.moe.count);
     return one;
 }
 
-static void tables_free(fl_serving_layers *t) {
+static void tables_free(const problem *p, fl_serving_layers *t) {
     free(t->dense.row);
     free(t->per_sequence.row);
     free(t->attention.row);
-}
-
-static double nearer(const problem *p, double sm_mhz, double last, double next) {
-    const double mhz = clock_of(p, sm_mhz);
-    return mhz > last ? fmin(next, mhz) : next;
+    if (experts_have_clocks(p))
+        free(t->moe.row);
 }
 
 static fl_status find_clocks(problem *p, fl_diag *d) {
     const fl_serving_layers *t = p->t;
+    const table all[] = {ROWS(t->dense), ROWS(t->per_sequence), ROWS(t->attention), ROWS(t->moe)};
     for (double last = 0;;) {
         double next = INFINITY;
-        for (size_t i = 0; i < t->dense.count; i++)
-            next = nearer(p, t->dense.row[i].sm_mhz, last, next);
-        for (size_t i = 0; i < t->per_sequence.count; i++)
-            next = nearer(p, t->per_sequence.row[i].sm_mhz, last, next);
-        for (size_t i = 0; i < t->attention.count; i++)
-            next = nearer(p, t->attention.row[i].sm_mhz, last, next);
+        for (size_t k = 0; k < (experts_have_clocks(p) ? 4 : 3); k++)
+            for (size_t i = 0; i < all[k].count; i++) {
+                const double mhz = clock_of(p, &all[k], i);
+                next = mhz > last ? fmin(next, mhz) : next;
+            }
         if (isinf(next))
             return FL_OK;
         if (p->clocks == FL_STEP_CLOCKS)
@@ -100,8 +113,8 @@ static fl_status take_steps(problem *p, fl_diag *d) {
         s = fl_serving_samples(&one, p->server, &p->step[k], &p->count[k], d);
         if (!s)
             s = fl_serving_samples(&joules, p->server, &p->joules[k], &p->count[k], d);
-        tables_free(&one);
-        tables_free(&joules);
+        tables_free(p, &one);
+        tables_free(p, &joules);
     }
     return s;
 }
@@ -122,13 +135,21 @@ static fl_step_law law_of(const problem *p, const double *x) {
     l.kv_s -= kv_s;
     l.kv_beside_s -= kv_s;
     l.attention_sharpness = sharper(l.attention_sharpness, x[KV_SHARP]);
+    if (experts_have_clocks(p)) {
+        const double expert_s = share(FOLLOWS_GUESS + x[EXPERT_FOLLOWS]) * l.expert_s;
+        l.expert_clock = expert_s * ghz;
+        l.expert_s -= expert_s;
+        l.expert_sharpness = sharper(l.expert_sharpness, x[EXPERT_SHARP]);
+    }
     return l;
 }
 
-/* Without what no row holds: the host, experts, and what ranks send each other. */
+/* Without what no row holds: the host, experts beside other layers, and what ranks send each other. */
 static fl_step_point step_at(const fl_step_law *law, const fl_serving_sample *s, double mhz) {
     fl_step_law bare = *law;
     fl_step_point at = {0};
+    if (s->experts > 0)
+        return fl_step_experts_row(law, s->tokens, s->experts, mhz, 1);
     bare.host_s = 0;
     bare.experts = bare.reduces = bare.exchanges = 0;
     return fl_step_at(&bare, &s->shape, mhz, 1, &at) == FL_MODEL_OK ? at : (fl_step_point){.time_s = NAN};
@@ -139,7 +160,7 @@ static double measured(const fl_serving_sample *s) { return s->rest_s + s->atten
 /* In W; NAN where a layer has none. */
 static double power_of(const problem *p, uint32_t clock, size_t i) {
     const fl_serving_sample *j = &p->joules[clock][i];
-    return j->rest_s > 0 && j->attention_s > 0 ? measured(j) / measured(&p->step[clock][i]) : NAN;
+    return measured(j) > 0 ? measured(j) / measured(&p->step[clock][i]) : NAN;
 }
 
 static void residuals(void *user, const double *x, double *residual) {
@@ -155,17 +176,32 @@ static void residuals(void *user, const double *x, double *residual) {
         residual[n++] = 1e-3 * x[k];
 }
 
+/* The load of experts over that of products of the same times: least squares of the shares by which powers are off. */
+static double load_of_experts(const fl_serving_load *load, size_t count, const fl_serving_power *power) {
+    double squares = 0, products = 0;
+    for (size_t i = 0; i < count; i++) {
+        const double w = load[i].power_w, base = fl_serving_power_at(power, load[i].sm_mhz, 0, 0);
+        const double more = fl_serving_power_at(power, load[i].sm_mhz, load[i].compute, load[i].memory) - base;
+        squares += more / w * (more / w);
+        products += more / w * ((w - base) / w);
+    }
+    return squares > 0 ? fmax(products / squares, 0.01) : 0;
+}
+
 static fl_status fit_power(const problem *p, size_t rows, fl_serving_steps_fit *f, fl_diag *d) {
     fl_serving_load *load = fl_must(malloc((rows + 1) * sizeof *load));
-    size_t n = 0;
+    size_t n = 0, experts = rows; /* those of experts fill the end */
     for (uint32_t k = 0; k < p->clocks; k++)
         for (size_t i = 0; p->mhz[k] != p->leave_out && i < p->count[k]; i++) {
             const fl_step_point at = step_at(&f->law, &p->step[k][i], p->mhz[k]);
-            load[n] = (fl_serving_load){p->mhz[k], at.compute, at.memory, power_of(p, k, i)};
-            n += load[n].power_w > 0;
+            const fl_serving_load one = {p->mhz[k], at.compute, at.memory, power_of(p, k, i)};
+            if (one.power_w > 0)
+                load[p->step[k][i].experts > 0 ? --experts : n++] = one;
         }
     f->has_power = n >= FL_SERVING_POWERS_LEAST;
     const fl_status s = f->has_power ? fl_serving_power_fit(load, n, p->mhz[p->clocks - 1], &f->power, d) : FL_OK;
+    if (!s && f->has_power)
+        f->law.expert_load = load_of_experts(load + experts, rows - experts, &f->power);
     free(load);
     return s;
 }
@@ -181,7 +217,7 @@ static fl_status fit(problem *p, double leave_out, fl_serving_steps_fit *f, fl_s
     fl_serving_layers one = tables_at(p, p->ref, false);
     fl_step_law law;
     fl_status s = fl_serving_layers_fit(&one, p->server, &law, batches, experts, d);
-    tables_free(&one);
+    tables_free(p, &one);
     f->law = law;
     if (s || p->clocks == 1)
         return s;

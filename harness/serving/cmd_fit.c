@@ -132,6 +132,8 @@ static fl_status from_layers(const options *o, result *r, fl_diag *d) {
     const char *const file[] = {o->dense, o->per_sequence, o->attention, o->moe};
     for (size_t i = 0; !s && i < (o->moe ? 4 : 3); i++)
         fl_left_tell(file[i], &left[i]);
+    if (!s && o->moe)
+        fl_serving_experts_take(&t);
     if (!s)
         s = fl_serving_clocks_fit(&t, &r->file, &r->steps, &r->left_out, &r->experts, d);
     r->law = r->steps.law;
@@ -296,7 +298,7 @@ static void print_comparison(const char *what, const comparison *c) {
 
 static void print_law(const fl_step_law *l, uint32_t token_budget, uint32_t max_seqs) {
     char clocks[FL_SERVING_CLOCKS_TEXT], assumed[FL_SERVING_CLOCKS_TEXT], beyond[FL_SERVING_CLOCKS_TEXT];
-    if (*fl_serving_assumed_text(l, token_budget, max_seqs, assumed, sizeof assumed))
+    if (*fl_serving_assumed_text(l, NULL, token_budget, max_seqs, assumed, sizeof assumed))
         printf("%s\n", assumed);
     printf("%s\n", fl_serving_clocks_text(l, clocks, sizeof clocks));
     if (l->by_tokens.count)
@@ -382,7 +384,7 @@ static void print_json(const options *o, const result *r) {
         fl_json_add_real(json, "factor_decodes", r->factor.decodes);
         fl_json_add_real(json, "factor_experts", r->factor.experts);
     }
-    fl_serving_assumed_text(&r->law, r->file.token_budget, r->file.max_seqs, clocks, sizeof clocks);
+    fl_serving_assumed_text(&r->law, NULL, r->file.token_budget, r->file.max_seqs, clocks, sizeof clocks);
     cJSON_AddStringToObject(json, "assumed", clocks);
     if (r->experts.count)
         fl_serving_spread_json(json, "experts_time", &r->experts_spread);

@@ -65,12 +65,18 @@ typedef struct fl_serving_sample { /* one row of the attention table as a step o
     fl_serving_kind kind;
     double decodes;
     double rest_s, attention_s; /* the step's other layers, and this one in all blocks; no experts, no host */
+    double tokens, experts;     /* of experts alone, whose time is attention_s; 0: of a step */
     double weight;
 } fl_serving_sample;
 
-/* Make the steps that tables of one clock tell by adding their layers. The caller frees *sample. */
+/* Make the steps that tables of one clock tell by adding their layers, and experts alone if their table has clocks. The
+ * caller frees *sample. */
 fl_status fl_serving_samples(const fl_serving_layers *t, const fl_serving *s, fl_serving_sample **sample, size_t *count,
                              fl_diag *d);
+
+/* Count the model's experts in its table where they are not stated, and drop the rows of the fewest: a table repeats
+ * one block, so these may stay in the L2 cache between repeats, where those of a whole model do not. */
+void fl_serving_experts_take(fl_serving_layers *t);
 
 /* Fits the law's experts to the table t->moe, for the GPUs of a server and its replicas. seen: errors of the equation
  * on the rows that it was fitted to; the law has the rows themselves too. */

@@ -259,7 +259,7 @@ static fl_status take_samples(const fl_serving_layers *t, const fl_serving *s, c
             return fl_refuse(d,
                              "the attention table has no row of %s at %g MHz that this server can run, expected some",
                              name[k], t->sm_mhz);
-    f->sample = fl_must(malloc(t->attention.count * sizeof *f->sample));
+    f->sample = fl_must(malloc((t->attention.count + t->moe.count) * sizeof *f->sample));
     for (size_t i = 0; i < t->attention.count; i++) {
         const fl_attention_row *r = &t->attention.row[i];
         const fl_serving_kind k = kind_of(r);
@@ -287,6 +287,13 @@ fl_status fl_serving_samples(const fl_serving_layers *t, const fl_serving *s, fl
         fl_step_law law = law_of_sums(t, s);
         status = take_samples(t, s, &law, &f, d);
         fl_step_law_free(&law);
+    }
+    for (size_t i = 0; !status && i < t->moe.count && t->moe.row[i].sm_mhz > 0; i++) {
+        const fl_expert_row *r = &t->moe.row[i];
+        f.sample[f.count++] = (fl_serving_sample){.attention_s = t->blocks * r->time_s,
+                                                  .tokens = r->tokens,
+                                                  .experts = r->experts,
+                                                  .weight = sqrt(1.0 / (double)t->moe.count)};
     }
     *sample = f.sample;
     *count = f.count;

@@ -145,8 +145,8 @@ void fl_serving_scale(fl_step_law *law, fl_serving_factors by) {
     double *const time[] = {&law->host_s,    &law->host_sequence_s, &law->token, &law->sequence,
                             &law->weights_s, &law->weights_clock,   &law->pair,  &law->chunk_key};
     double *const decodes[] = {&law->kv_s, &law->kv_clock, &law->decode, &law->kv_beside_s, &law->decode_beside};
-    double *const experts[] = {&law->expert_floor_s, &law->expert_s, &law->expert_token, &law->exchange_s,
-                               &law->exchange_token_s};
+    double *const experts[] = {&law->expert_floor_s, &law->expert_s,   &law->expert_clock,
+                               &law->expert_token,   &law->exchange_s, &law->exchange_token_s};
     for (size_t i = 0; i < sizeof time / sizeof *time; i++)
         *time[i] *= by.all;
     for (size_t i = 0; i < sizeof decodes / sizeof *decodes; i++)

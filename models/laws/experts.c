@@ -87,7 +87,8 @@ double fl_step_touched(const fl_step_law *law, uint32_t rank, double tokens, dou
 
 /* M(n, E) without the correction. */
 static fl_step_part by_law(const fl_step_law *law, double n, double touched, double ghz, double m) {
-    fl_step_part one = {.compute_s = law->expert_token * n / ghz, .memory_s = law->expert_s * touched / m};
+    fl_step_part one = {.compute_s = law->expert_token * n / ghz,
+                        .memory_s = touched * (law->expert_s / m + law->expert_clock / ghz)};
     one.time_s = law->expert_floor_s + fl_time_norm(one.compute_s, one.memory_s, law->expert_sharpness);
     return one;
 }
@@ -133,17 +134,29 @@ static double ratio(const fl_step_law *law, double n, double touched) {
     return here + (next - here) * (n - g->at[from]) / (g->at[to] - g->at[from]);
 }
 
+static fl_step_part corrected(const fl_step_law *law, double n, double touched, double ghz, double m) {
+    fl_step_part one = by_law(law, n, touched, ghz, m);
+    const double factor = ratio(law, n, touched), load = law->expert_load > 0 ? law->expert_load : 1;
+    one.time_s *= factor;
+    one.compute_s *= factor * load;
+    one.memory_s *= factor * load;
+    return one;
+}
+
+fl_step_point fl_step_experts_row(const fl_step_law *law, double n, double touched, double sm_mhz, double mem_ratio) {
+    const fl_step_part one = corrected(law, n, touched, sm_mhz / 1000, mem_ratio);
+    return (fl_step_point){.time_s = one.time_s,
+                           .compute = fmin(1, one.compute_s / one.time_s),
+                           .memory = fmin(1, one.memory_s / one.time_s)};
+}
+
 fl_step_part fl_step_experts_at(const fl_step_law *law, double tokens, double ghz, double m) {
     fl_step_part slowest = {0};
     for (uint32_t r = 0; r < (law->popularity ? law->expert_ranks : 1); r++) {
         double load;
         const double touched = fl_step_touched(law, r, tokens, &load) / law->expert_slices;
         const double n = load * tokens / law->expert_ranks / law->expert_slices;
-        fl_step_part one = by_law(law, n, touched, ghz, m);
-        const double factor = ratio(law, n, touched);
-        one.time_s *= factor;
-        one.compute_s *= factor;
-        one.memory_s *= factor;
+        const fl_step_part one = corrected(law, n, touched, ghz, m);
         if (one.time_s > slowest.time_s)
             slowest = one;
     }

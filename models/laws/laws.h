@@ -154,7 +154,7 @@ fl_model_status fl_cpu_row_make(const fl_cpu_spec *cpu, const fl_host_load *load
  *       + |e' D / f, KV of the decodes (k / m + k' / f)|                                 attention of decodes
  *       + max over ranks r of M(n_r, E_r) + exchanges(N)                                 mixture of experts
  *
- * A mixture of experts: M(n, E) = m0 + |a_e n / f, w_e E / m|. The weights of the E experts that a rank's tokens touch
+ * A mixture of experts: M(n, E) = m0 + |a_e n / f, E (w_e / m + w_e' / f)|. The weights of the E experts that a rank's tokens touch
  * are read once, and n tokens of top_k expert rows each are computed. N counts the tokens of all data-parallel
  * replicas, which step together and share the experts.
  *
@@ -232,10 +232,12 @@ typedef struct fl_step_law {
     double reduce_s, reduce_token_s;
 
     /* Mixture of experts: each token chooses top_k of `experts` in every block. Expert e lies on rank e expert_ranks /
-     * experts, cut into expert_slices parts on as many GPUs. m0 and w_e in s, a_e in GHz s, for all blocks together.
-     * The grid, at ref_sm_mhz, corrects M as others do: `at` tokens, kv experts. experts 0: the model has none. */
+     * experts, cut into expert_slices parts on as many GPUs. m0 and w_e in s, w_e' and a_e in GHz s, for all blocks
+     * together; w_e' > 0: they were measured at several clocks. expert_load: how much they load the chip, over products
+     * of the same times; 0: not known, taken as 1. The grid, at ref_sm_mhz, corrects M as others do: `at` tokens, kv
+     * experts. experts 0: the model has none. */
     uint32_t experts, top_k, expert_ranks, expert_slices;
-    double expert_floor_s, expert_s, expert_token, expert_sharpness;
+    double expert_floor_s, expert_s, expert_clock, expert_token, expert_sharpness, expert_load;
     fl_step_grid by_experts;
     double expert_skew; /* exponent of the experts' popularity by Zipf's law; 0: all alike */
     uint32_t expert_seed;
@@ -285,6 +287,9 @@ typedef struct fl_step_point {
  * that is not positive. A step without sequences takes no time. A continuous function of both clocks. */
 fl_model_status fl_step_at(const fl_step_law *law, const fl_step_shape *shape, double sm_mhz, double mem_ratio,
                            fl_step_point *point);
+
+/* Experts alone, as one GPU computes n tokens' rows with E touched experts: M(n, E). `outside` stays false. */
+fl_step_point fl_step_experts_row(const fl_step_law *law, double n, double touched, double sm_mhz, double mem_ratio);
 
 /* The time alone; 0 where fl_step_at would refuse. */
 double fl_step_time_s(const fl_step_law *law, const fl_step_shape *shape, double sm_mhz, double mem_ratio);

@@ -162,7 +162,8 @@ fl_model_status fl_step_law_check(const fl_step_law *law) {
                            law->decode_beside, law->ref_sm_mhz,      law->ref_mem_mhz,
                            law->sm_load,       law->memory_load,     law->expert_floor_s,
                            law->expert_s,      law->expert_token,    law->expert_skew,
-                           law->kv_bytes,      law->exchange_s,      law->exchange_token_s};
+                           law->expert_clock,  law->expert_load,     law->kv_bytes,
+                           law->exchange_s,    law->exchange_token_s};
     for (size_t i = 0; i < sizeof part / sizeof *part; i++)
         if (!(part[i] >= 0) || !isfinite(part[i]))
             return FL_MODEL_INVALID;

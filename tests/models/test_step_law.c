@@ -333,11 +333,11 @@ static void test_chunk_grid(void) {
 /* Every number may be 0 but not below; a sharpness is 1 at least. */
 static void check_every_member(void) {
     fl_step_law l = law_of_hand();
-    double *const part[] = {&l.host_s,       &l.host_sequence_s, &l.token,          &l.sequence,
-                            &l.weights_s,    &l.weights_clock,   &l.pair,           &l.chunk_key,
-                            &l.kv_s,         &l.kv_clock,        &l.decode,         &l.kv_beside_s,
-                            &l.beside_token, &l.reduce_s,        &l.reduce_token_s, &l.decode_beside,
-                            &l.ref_sm_mhz,   &l.ref_mem_mhz,     &l.sm_load,        &l.memory_load};
+    double *const part[] = {
+        &l.host_s,       &l.host_sequence_s, &l.token,          &l.sequence,      &l.weights_s,    &l.weights_clock,
+        &l.pair,         &l.chunk_key,       &l.kv_s,           &l.kv_clock,      &l.decode,       &l.kv_beside_s,
+        &l.beside_token, &l.reduce_s,        &l.reduce_token_s, &l.decode_beside, &l.ref_sm_mhz,   &l.ref_mem_mhz,
+        &l.sm_load,      &l.memory_load,     &l.expert_s,       &l.expert_clock,  &l.expert_token, &l.expert_load};
     for (size_t i = 0; i < COUNT(part); i++) {
         const double kept = *part[i], value[] = {0, -1e-9, INFINITY};
         for (int at = 0; at < 3; at++) {
@@ -500,6 +500,22 @@ static void test_skewed_experts(void) {
     }
 }
 
+/* One GPU's experts alone: a share of the weights' time follows the SM clock, and the load counts in what they draw. */
+static void test_experts_over_clocks(void) {
+    fl_step_law l = law_of_experts(1, 1);
+    l.expert_clock = 5e-5;
+    for (double mhz = 500; mhz <= 2000; mhz *= 2)
+        for (double m = 0.5; m <= 1; m *= 2)
+            for (double load = 0; load < 1; load += 0.5) {
+                l.expert_load = load;
+                const double f = mhz / 1000, c = 1e-5 * 100 / f, w = 40 * (1e-4 / m + 5e-5 / f);
+                const fl_step_point at = fl_step_experts_row(&l, 100, 40, mhz, m);
+                const double part = load > 0 ? load : 1, time = 1e-3 + hypot(c, w);
+                FL_CHECK(near(at.time_s, time) && near(at.compute, part * c / time) && near(at.memory, part * w / time),
+                         "%g MHz, memory %g, load %g: %g s, %g, %g", mhz, m, load, at.time_s, at.compute, at.memory);
+            }
+}
+
 /* At its points the table holds: here every token touches all 4 experts. */
 static void test_experts_table(void) {
     double at[] = {1, 1, 8, 8}, experts[] = {2, 4, 2, 4}, time[] = {1e-3, 3e-3, 5e-3, 9e-3};
@@ -525,4 +541,5 @@ FL_SUITE("step_law", {"rounding", test_rounding}, {"shape", test_shape}, {"by ha
          {"tables", test_tables}, {"tables over clocks", test_tables_over_clocks}, {"grids", test_grids},
          {"nothing to correct", test_nothing_to_correct}, {"walk", test_walk}, {"chunks", test_chunk_grid},
          {"check", test_check}, {"even experts", test_even_experts}, {"replicas", test_replicas},
-         {"skewed experts", test_skewed_experts}, {"table of experts", test_experts_table})
+         {"skewed experts", test_skewed_experts}, {"table of experts", test_experts_table},
+         {"experts over clocks", test_experts_over_clocks})

@@ -50,6 +50,8 @@ succeed "on the GPUs of two replicas" 'on 4 ranks in 1 slices' moe --tensor-para
 succeed "that exchange tokens" 'exchanges of 2 replicas: 20 a step, 50\.0 us \+ 0\.100 us a token' "$f" fit serving "$dir/moe.serving.csv"
 succeed "and step together" '^asked +4 GPUs, 1 request.*2 servers' "$f" run "$dir/moe.serving.csv" "$dir/few.csv" --platform a100 --policy nvboost
 succeed "which the first line says" 'on a100; assumed: even routing' "$f" run "$dir/moe.serving.csv" "$dir/few.csv" --platform a100 --policy nvboost
+check "joules per token have a range over routing, and over clocks" grep -qE \
+  'few.csv under .*; joules per token: [0-9.]+ and [0-9.]+ times\); .*; joules per token: [0-9.]+ times; [0-9.]+ to [0-9.]+ is possible\)$' "$dir/out"
 succeed "in slices" 'on 1 ranks in 2 slices' moe --data-parallel 2
 refuse "more GPUs than experts" 2 '64 experts on 128 GPUs' moe --data-parallel 128
 refuse "replicas without a table" 2 'expected --moe FILE' layers --layers 32 --sm-mhz 2520 --data-parallel 2
@@ -107,7 +109,7 @@ check "each clock is left out in turn" grep -q '^1000 MHz left out, an end' "$di
 check "the platform has them" bash -c "tr -d ' \n\t' <'$dir/clocks.json' | grep -q '\"sm_mhz\":\[1000,.*1400,.*1700,.*2000\]'"
 check "a quarter of the weights' time follows the clock, less the launches and the noise" awk -F, '$1 == "weights_clock" { w = $4 / 2 } $1 == "by_tokens" && $2 == 1 { share = w / $4 }
   END { exit !(share > 0.15 && share < 0.3) }' "$dir/clocks.serving.csv"
-errors() { clocks --json | python3 -c "import json, sys
+errors() { clocks "${@:4}" --json | python3 -c "import json, sys
 print(max(c['$1']['mean_pct'] for c in json.load(sys.stdin)['left_out_clocks'] if $2) < $3)"; }
 check "time of each clock within 3 %" test "$(errors time True 3)" = True
 check "power of inner clocks within 3 %" test "$(errors power "not c['end']" 3)" = True
@@ -124,7 +126,34 @@ succeed "two clocks" 'clocks were measured on: 1700, 2000 MHz' of
 check "of which none can be left out" bash -c "! grep -q 'left out,\|MHz left out' '$dir/out'"
 awk -F, 'NR == 1 || $4 == 2000' "$dir/clocks/per_sequence.csv" >"$dir/per_sequence.csv"
 refuse "a table lacks a clock" 2 "no layer 'lm_head' among those by sequences at 1700 MHz" of
-succeed "experts have one clock" '^assumed: even routing.* times of experts at other clocks' clocks --moe "$dir/moe.csv"
+succeed "experts of one clock" '^assumed: even routing.* times of experts at other clocks' clocks --moe "$dir/moe.csv"
+# Experts over the same clocks: 20 us + |0.2 us a token, 6 us an expert|, of which a quarter follows the clock; they load the chip by 0.6 of what
+# other products do. The fewest experts, which a repeated block finds in its cache, take a third.
+python3 - "$dir/clocks/moe.csv" <<'END'
+import random, sys
+draw = random.Random(53)
+with open(sys.argv[1], "w") as out:
+    out.write("tokens,activated_experts,time_us,sm_mhz,power_w\n")
+    for mhz in 1000, 1400, 1700, 2000:
+        f = mhz / 2000
+        for n in 1, 4, 16, 64, 256, 1024:
+            for e in 4, 16, 32, 64:
+                if e <= 4 * n:
+                    c, m = 0.2 * n / f, 6 * e * (0.75 + 0.25 / f)
+                    time = 20 + (c * c + m * m) ** 0.5
+                    power = 60 + mhz / 1000 * (1 + 0.5 * max(0, f - 0.6)) ** 2 * (15 + 0.6 * 60 * c / time) + 0.6 * 70 * m / time
+                    out.write("%d,%d,%.6g,%d,%.6g\n" % (n, e, time * (1 + 0.02 * draw.gauss(0, 1)) / (3 if e == 4 else 1), mhz, power * (1 + 0.02 * draw.gauss(0, 1))))
+END
+succeed "experts over clocks" '^assumed: even routing to experts .with Zipf' clocks --moe "$dir/clocks/moe.csv" -o "$dir/both.serving.csv"
+check "nothing else is assumed" bash -c "! grep -q 'power of experts\|times of experts' '$dir/out'"
+check "what follows the clock, and their load" awk -F, '{ x[$1] = $4 } END { share = x["expert_clock"] / (x["expert_clock"] + 2 * x["expert_s"])
+  exit !(share > 0.2 && share < 0.3 && x["expert_load"] > 0.45 && x["expert_load"] < 0.75) }' "$dir/both.serving.csv"
+check "time of each clock within 3 %, with experts" test "$(errors time True 3 --moe "$dir/clocks/moe.csv")" = True
+check "power of inner clocks within 4 %, with experts" test "$(errors power "not c['end']" 4 --moe "$dir/clocks/moe.csv")" = True
+cut -d, -f1-4 "$dir/clocks/moe.csv" >"$dir/moe.csv"
+succeed "without powers their load is assumed" '^assumed: even routing to experts, power of experts as of dense products' clocks --moe "$dir/moe.csv"
+(cat "$dir/moe.csv"; sed -n 5p "$dir/moe.csv") >"$dir/twice.csv"
+refuse "one row twice at a clock" 2 'two rows of 16 tokens and 4 experts' clocks --moe "$dir/twice.csv"
 
 # A step table made of a law by hand: 1 ms + 0.3 ms a token at 1 GHz + 15 ms of weights; 50 W + 40 W/GHz + memory's share of 30 W.
 python3 - "$dir/steps.csv" <<'END'

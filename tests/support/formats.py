@@ -464,7 +464,7 @@ def attention(t, rows, head):
 
 
 def experts(t, rows, head):
-    unique(rows, ("tokens", "activated_experts"))
+    unique(rows, ("tokens", "activated_experts", "sm_mhz"))
 
 
 def steps(t, rows, head):

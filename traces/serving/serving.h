@@ -128,8 +128,10 @@ int64_t fl_requests_scaled_ns(int64_t t_ns, double scale);
     X(expert_slices, 1, 1, FL_EXPERTS_MOST)                                                                            \
     X(expert_floor_s, 0, 0, 1e3)                                                                                       \
     X(expert_s, 0, 0, 1e3)                                                                                             \
+    X(expert_clock, 0, 0, 1e3)                                                                                         \
     X(expert_token, 0, 0, 1e3)                                                                                         \
     X(expert_sharpness, 1, 1, 100)                                                                                     \
+    X(expert_load, 0, 0, 1e3)                                                                                          \
     X(expert_skew, 0, 0, 10)                                                                                           \
     X(expert_seed, 1, 1, 1e9)                                                                                          \
     X(kv_bytes, 0, 0, 1e9)                                                                                             \
@@ -191,8 +193,8 @@ fl_status fl_serving_add_point(fl_serving_points *p, double at, double kv, doubl
  * Plain CSV files with one header line; lines that
  * begin with '#' are comments. Columns may stand in any order.
  *
- * Layer tables: times of the kernels of one block of a model. The first three files may have two more columns: sm_mhz,
- * the SM clock of the row, and power_w, the board's power meanwhile.
+ * Layer tables: times of the kernels of one block of a model. They may have two more columns: sm_mhz, the SM clock of
+ * the row, and power_w, the board's power meanwhile.
  *   layer,tokens,time_us         matrix products and pointwise layers by the tokens of a step
  *   layer,sequences,time_us      output head and sampler by its sequences
  *   prefill_chunk,kv_prefill,n_decode,kv_decode,time_us
@@ -242,9 +244,10 @@ void fl_attention_free(fl_attention *a);
 
 typedef struct fl_expert_row {
     double tokens, experts, time_s;
+    double sm_mhz, power_w; /* 0, and NAN: not known */
 } fl_expert_row;
 
-typedef struct fl_expert_rows { /* ascending by tokens, then by experts */
+typedef struct fl_expert_rows { /* ascending by clock, tokens and experts */
     fl_expert_row *row;
     size_t count, room;
 } fl_expert_rows;

@@ -233,6 +233,8 @@ static fl_status take_experts(loader *l, const fl_csv_row *row, fl_diag *d) {
         s = get_whole(l, row, 1, 1, &r.experts, d);
     if (!s)
         s = get(l, row, 2, 1e-6, US_MOST, &r.time_s, d);
+    if (!s)
+        s = get_state(l, row, 3, &r.sm_mhz, &r.power_w, d);
     if (s)
         return s;
     r.time_s *= 1e-6;
@@ -246,16 +248,18 @@ static fl_status take_experts(loader *l, const fl_csv_row *row, fl_diag *d) {
 
 static int by_tokens(const void *a, const void *b) {
     const fl_expert_row *x = a, *y = b;
+    if (x->sm_mhz != y->sm_mhz)
+        return x->sm_mhz < y->sm_mhz ? -1 : 1;
     if (x->tokens != y->tokens)
         return x->tokens < y->tokens ? -1 : 1;
     return x->experts < y->experts ? -1 : x->experts > y->experts;
 }
 
 fl_status fl_expert_rows_read(const char *path, fl_expert_rows *out, fl_left_out *left, fl_diag *d) {
-    static const char *const COLUMN[] = {"tokens", "activated_experts", "time_us"};
+    static const char *const COLUMN[] = {"tokens", "activated_experts", "time_us", "sm_mhz", "power_w"};
     fl_expert_rows e = {0};
     loader load = {
-        .into = &e, .column = COLUMN, .count = 3, .required = 3, .time = 2, .take = take_experts, .to = left};
+        .into = &e, .column = COLUMN, .count = 5, .required = 3, .time = 2, .take = take_experts, .to = left};
     fl_status s = read_table(path, &load, &e.count, d);
     if (!s)
         qsort(e.row, e.count, sizeof *e.row, by_tokens);

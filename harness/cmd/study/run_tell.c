@@ -303,10 +303,8 @@ static void put_asked(const fl_run_told *t) {
     const fl_scene *s = t->scenes->item[0];
     const fl_node_choice *c = &s->node;
     const uint32_t gpus = s->facts.gpu_count;
-    char assumed[FL_SERVING_CLOCKS_TEXT] = "";
-    if (s->serving)
-        fl_serving_assumed_text(&s->serving->law, s->serving->setup.server[0].rules.token_budget,
-                                s->serving->setup.server[0].rules.max_seqs, assumed, sizeof assumed);
+    char assumed[FL_SERVING_CLOCKS_TEXT];
+    fl_scene_assumed_text(s, assumed, sizeof assumed);
     printf("%s under %s on %s%s%s\n\n", s->w->name, t->spec->label, s->platform.name, *assumed ? "; " : "", assumed);
     printf("asked       %u GPU%s, ", gpus, gpus == 1 ? "" : "s");
     if (s->serving)

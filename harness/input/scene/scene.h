@@ -537,10 +537,13 @@ fl_status fl_serving_file_take(fl_serving *s, const fl_step_law *law, fl_diag *d
 /* Write the statement that every result prints: "clocks were measured on: 900, 1500 and 2100 MHz", or that they were
  * not measured and what is assumed. Return buf. */
 char *fl_serving_clocks_text(const fl_step_law *law, char *buf, size_t size);
-/* What a law assumes, with its range: over even and skewed routing to experts, and over what follows the SM clock where
- * only one was measured. Experts are measured at one clock in any case. Empty where nothing is assumed. It begins the
- * first line of a result. */
-char *fl_serving_assumed_text(const fl_step_law *law, uint32_t token_budget, uint32_t max_seqs, char *buf, size_t size);
+/* What a law assumes, with its range in time, and in joules per token on a device (NULL: no joules): over even and
+ * skewed routing to experts, and over what follows the SM clock where only one was measured. Empty where nothing is
+ * assumed. It begins the first line of a result. */
+char *fl_serving_assumed_text(const fl_step_law *law, const fl_device *dev, uint32_t token_budget, uint32_t max_seqs,
+                              char *buf, size_t size);
+/* The same for a scene; empty where it has no server. */
+char *fl_scene_assumed_text(const fl_scene *s, char *buf, size_t size);
 /* Write "steps of more than N tokens were not measured: ..." if steps within the budget lie beyond the law's table;
  * else "". Return buf. */
 char *fl_serving_beyond_text(const fl_step_law *law, uint32_t token_budget, char *buf, size_t size);

@@ -3,6 +3,7 @@
 
 #include "harness/base/json/json.h"
 #include "harness/input/scene/scene.h"
+#include "models/laws/device.h"
 #include "models/laws/laws.h"
 #include "models/math/math.h"
 #include "sim/base/base.h"
@@ -15,6 +16,7 @@
 #include "traces/serving/serving.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -381,58 +383,118 @@ fl_status fl_serving_file_take(fl_serving *s, const fl_step_law *law, fl_diag *d
     return status;
 }
 
-char *fl_serving_clocks_text(const fl_step_law *law, char *buf, size_t size) {
-    if (law->sm_count < 2) {
-        snprintf(buf, size,
-                 "clocks were not measured: compute is assumed to go as 1/SM clock, memory as 1/memory clock%s",
-                 law->ref_sm_mhz > 0 ? "" : ", from a clock that is not known");
-        return buf;
-    }
-    int n = snprintf(buf, size, "clocks were measured on:");
-    for (uint32_t i = 0; i < law->sm_count && n >= 0 && (size_t)n < size; i++)
-        n += snprintf(buf + n, size - (size_t)n, "%s %g", i ? "," : "", law->sm_mhz[i]);
-    if (n >= 0 && (size_t)n < size)
-        snprintf(buf + n, size - (size_t)n, " MHz");
-    return buf;
+typedef struct cost { /* of a step, on one GPU; joules: NAN without a device */
+    double s, j;
+} cost;
+
+/* busy_s: of the SMs, and of the memory. */
+static double joules(const fl_step_law *law, const fl_device *dev, double sm_mhz, double time_s,
+                     const double busy_s[2]) {
+    fl_base base;
+    double sm_w, memory_w;
+    if (!dev || fl_base_make(dev, sm_mhz, dev->default_mem_mhz, &base) != FL_MODEL_OK ||
+        fl_power_dynamic(dev, law->sm_load, law->memory_load, sm_mhz, dev->default_mem_mhz, &sm_w, &memory_w) !=
+            FL_MODEL_OK)
+        return NAN;
+    return 1e-3 * base.total_mw * time_s + sm_w * busy_s[0] + memory_w * busy_s[1];
 }
 
-/* Times of a step with skewed routing over those with even routing, without attention. */
-static double skewed_over_even(const fl_step_law *law, uint32_t tokens) {
+static cost cost_of(const fl_step_law *law, const fl_device *dev, const fl_step_shape *shape, double sm_mhz) {
+    fl_step_point p = {0};
+    (void)fl_step_at(law, shape, sm_mhz, 1, &p);
+    return (cost){p.time_s, joules(law, dev, sm_mhz, p.time_s, (double[2]){p.compute * p.time_s, p.memory * p.time_s})};
+}
+
+/* With skewed routing over even routing, without attention. */
+static cost skewed_over_even(const fl_step_law *law, const fl_device *dev, double mhz, uint32_t tokens) {
     fl_step_law even = *law, skewed = *law;
     const fl_step_shape shape = {.tokens = tokens, .sequences = 1, .group_tokens = tokens * law->replicas};
-    const double mhz = law->ref_sm_mhz > 0 ? law->ref_sm_mhz : 1000;
     even.popularity = skewed.popularity = NULL;
     skewed.expert_skew = law->expert_skew > 0 ? law->expert_skew : FL_SKEW_ASSUMED;
     if (fl_step_law_skew(&skewed) != FL_MODEL_OK)
-        return NAN;
-    const double ratio = fl_step_time_s(&skewed, &shape, mhz, 1) / fl_step_time_s(&even, &shape, mhz, 1);
+        return (cost){NAN, NAN};
+    const cost x = cost_of(&skewed, dev, &shape, mhz), y = cost_of(&even, dev, &shape, mhz);
     free(skewed.popularity);
-    return ratio;
+    return (cost){x.s / y.s, x.j / y.j};
 }
 
-char *fl_serving_assumed_text(const fl_step_law *law, uint32_t token_budget, uint32_t max_seqs, char *buf,
-                              size_t size) {
-    fl_step_shape shape = {0};
-    const double mhz = law->ref_sm_mhz > 0 ? law->ref_sm_mhz : 1000;
-    size_t used = 0;
+static double nearest_clock(const fl_device *dev, double mhz) {
+    double near = dev->sm_mhz[0];
+    for (uint32_t i = 1; i < dev->sm_count; i++)
+        near = fabs(dev->sm_mhz[i] - mhz) < fabs(near - mhz) ? dev->sm_mhz[i] : near;
+    return near;
+}
+
+/* Append to a text that may be full. */
+__attribute__((format(printf, 3, 4))) static void append(char *buf, size_t size, const char *format, ...) {
+    const size_t used = strlen(buf);
+    va_list list;
+    va_start(list, format);
+    (void)vsnprintf(buf + used, size - used, format, list);
+    va_end(list);
+}
+
+char *fl_serving_clocks_text(const fl_step_law *law, char *buf, size_t size) {
     *buf = '\0';
-    if (law->experts)
-        used = (size_t)snprintf(buf, size,
-                                "assumed: %s routing to experts, power of experts as of dense products (with Zipf "
-                                "popularity of exponent %g "
-                                "steps of %u tokens take %.3g times as long as evenly routed ones, of %u %.3g times)",
-                                law->expert_skew > 0 ? "skewed" : "even",
-                                law->expert_skew > 0 ? law->expert_skew : FL_SKEW_ASSUMED, token_budget,
-                                skewed_over_even(law, token_budget), max_seqs, skewed_over_even(law, max_seqs));
+    if (law->sm_count < 2)
+        append(buf, size,
+               "clocks were not measured: compute is assumed to go as 1/SM clock, memory as 1/memory clock%s",
+               law->ref_sm_mhz > 0 ? "" : ", from a clock that is not known");
+    else
+        append(buf, size, "clocks were measured on:");
+    for (uint32_t i = 0; law->sm_count > 1 && i < law->sm_count; i++)
+        append(buf, size, "%s %g%s", i ? "," : "", law->sm_mhz[i], i + 1 < law->sm_count ? "" : " MHz");
+    return buf;
+}
+
+static void put_routing(const fl_step_law *law, const fl_device *dev, double mhz, const uint32_t tokens[2], char *buf,
+                        size_t size) {
+    const cost prompts = skewed_over_even(law, dev, mhz, tokens[0]),
+               decodes = skewed_over_even(law, dev, mhz, tokens[1]);
+    append(
+        buf, size,
+        "assumed: %s routing to experts%s (with Zipf popularity of exponent %g steps of %u tokens take %.3g times as "
+        "long as evenly routed ones, of %u %.3g times",
+        law->expert_skew > 0 ? "skewed" : "even", law->expert_load > 0 ? "" : ", power of experts as of dense products",
+        law->expert_skew > 0 ? law->expert_skew : FL_SKEW_ASSUMED, tokens[0], prompts.s, tokens[1], decodes.s);
+    if (prompts.j > 0)
+        append(buf, size, "; joules per token: %.3g and %.3g times", prompts.j, decodes.j);
+    append(buf, size, ")");
+}
+
+/* At a lower clock a step may take as long as before, or longer by the ratio of the clocks. */
+static void put_clocks(const fl_step_law *law, const fl_device *dev, double mhz, char *buf, size_t size) {
+    fl_step_shape shape = {0};
+    fl_step_point p = {0};
     for (int i = 0; i < DECODES; i++)
         fl_step_add_decode(&shape, CONTEXT);
     shape.group_tokens = shape.tokens * law->replicas;
-    if ((law->sm_count < 2 || law->experts) && used < size)
-        snprintf(
-            buf + used, size - used,
-            "%s times%s at other clocks (at half the SM clock %d decodes take %.3g times as long; 1 to 2 is possible)",
-            used ? ";" : "assumed:", law->sm_count < 2 ? "" : " of experts", DECODES,
-            fl_step_time_s(law, &shape, mhz / 2, 1) / fl_step_time_s(law, &shape, mhz, 1));
+    (void)fl_step_at(law, &shape, mhz, 1, &p);
+    const double low = dev ? nearest_clock(dev, mhz / 2) : mhz / 2, most = mhz / low;
+    const double compute_s = p.compute * p.time_s, memory_s = p.memory * p.time_s;
+    const cost now = cost_of(law, dev, &shape, mhz), then = cost_of(law, dev, &shape, low);
+    append(buf, size, "%s times%s at other clocks (at ",
+           *buf ? ";" : "assumed:", law->sm_count < 2 ? "" : " of experts");
+    if (dev)
+        append(buf, size, "%g of %g MHz", low, mhz);
+    else
+        append(buf, size, "half the SM clock");
+    append(buf, size, " %d decodes take %.3g times as long; 1 to %.3g is possible", DECODES, then.s / now.s, most);
+    if (then.j > 0)
+        append(buf, size, "; joules per token: %.3g times; %.3g to %.3g is possible", then.j / now.j,
+               joules(law, dev, low, p.time_s, (double[2]){compute_s, memory_s}) / now.j,
+               joules(law, dev, low, most * p.time_s, (double[2]){most * compute_s, memory_s}) / now.j);
+    append(buf, size, ")");
+}
+
+char *fl_serving_assumed_text(const fl_step_law *law, const fl_device *dev, uint32_t token_budget, uint32_t max_seqs,
+                              char *buf, size_t size) {
+    const double mhz = dev ? dev->default_sm_mhz : law->ref_sm_mhz > 0 ? law->ref_sm_mhz : 1000;
+    *buf = '\0';
+    if (law->experts)
+        put_routing(law, dev, mhz, (uint32_t[2]){token_budget, max_seqs}, buf, size);
+    if (law->sm_count < 2 || (law->experts && !(law->expert_clock > 0)))
+        put_clocks(law, dev, mhz, buf, size);
     return buf;
 }
 
@@ -533,22 +595,20 @@ uint32_t fl_serving_scene_gpus(const fl_serving_scene *s) { return s->setup.serv
 
 char *fl_serving_scene_clocks(const fl_serving_scene *s, char *buf, size_t size) {
     const char *gpu = fl_head_get(&s->stated.head, "gpu"), *fitted = fl_head_get(&s->stated.head, "fitted");
-    fl_serving_clocks_text(&s->law, buf, size);
-    size_t used = strlen(buf);
-    if (s->law.experts && used < size)
-        used += (size_t)snprintf(buf + used, size - used, "; routing to experts is assumed to be %s",
-                                 s->law.expert_skew > 0 ? "skewed" : "even");
-    if (gpu && used < size)
-        used += (size_t)snprintf(buf + used, size - used, "; steps of %.80s", gpu);
-    if (fitted && used < size)
-        used += (size_t)snprintf(buf + used, size - used, ", law from %.160s", fitted);
-    if (used < size && s->law.time_error >= 0)
-        used += (size_t)snprintf(buf + used, size - used, ", mean error in time %.2g %% on %s that the fit did not see",
-                                 100 * s->law.time_error, s->law.sm_count > 1 ? "clocks" : "batches");
-    if (used < size && s->law.power_error >= 0)
-        used += (size_t)snprintf(buf + used, size - used, ", in power %.2g %%", 100 * s->law.power_error);
     char beyond[256];
-    if (used < size && *fl_serving_beyond_text(&s->law, s->setup.server[0].rules.token_budget, beyond, sizeof beyond))
-        snprintf(buf + used, size - used, "; %s", beyond);
+    fl_serving_clocks_text(&s->law, buf, size);
+    if (s->law.experts)
+        append(buf, size, "; routing to experts is assumed to be %s", s->law.expert_skew > 0 ? "skewed" : "even");
+    if (gpu)
+        append(buf, size, "; steps of %.80s", gpu);
+    if (fitted)
+        append(buf, size, ", law from %.160s", fitted);
+    if (s->law.time_error >= 0)
+        append(buf, size, ", mean error in time %.2g %% on %s that the fit did not see", 100 * s->law.time_error,
+               s->law.sm_count > 1 ? "clocks" : "batches");
+    if (s->law.power_error >= 0)
+        append(buf, size, ", in power %.2g %%", 100 * s->law.power_error);
+    if (*fl_serving_beyond_text(&s->law, s->setup.server[0].rules.token_budget, beyond, sizeof beyond))
+        append(buf, size, "; %s", beyond);
     return buf;
 }

@@ -169,11 +169,19 @@ static void put_servers(const fl_scenes *scenes, FILE *out) {
     }
 }
 
+char *fl_scene_assumed_text(const fl_scene *s, char *buf, size_t size) {
+    *buf = '\0';
+    if (!s->serving)
+        return buf;
+    const fl_batching_rules *rules = &s->serving->setup.server[0].rules;
+    const fl_node_spec *node = &s->platform.node;
+    return fl_serving_assumed_text(&s->serving->law, &node->device[node->gpu[0]], rules->token_budget, rules->max_seqs,
+                                   buf, size);
+}
+
 void fl_scene_assumed(const fl_scenes *scenes, FILE *out) {
     char text[FL_SERVING_CLOCKS_TEXT];
-    const fl_serving_scene *s = scenes->count ? scenes->item[0]->serving : NULL;
-    const fl_batching_rules *rules = s ? &s->setup.server[0].rules : NULL;
-    if (s && *fl_serving_assumed_text(&s->law, rules->token_budget, rules->max_seqs, text, sizeof text))
+    if (scenes->count && *fl_scene_assumed_text(scenes->item[0], text, sizeof text))
         fprintf(out, "%s\n", text);
 }
 
