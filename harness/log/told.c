@@ -238,6 +238,12 @@ void fl_served_print(const fl_run_result *r, FILE *out) {
 }
 
 void fl_served_note(const fl_run_result *r, FILE *out) {
+    const fl_served_summary *served = &r->served.sum;
+    if (served->overloaded)
+        fprintf(out,
+                "note: overloaded: requests arrive faster than they are served; the last quarter of them waited %.3g s "
+                "each, the second quarter %.3g s, so latencies grow with the length of the run\n",
+                served->wait_last_s, served->wait_second_s);
     const fl_service *s = &r->service;
     if (fl_service_overloaded(s->request_count, s->load))
         fprintf(out,
@@ -286,6 +292,7 @@ static void add_batched(cJSON *o, const fl_served_result *r) {
     fl_json_add_real(o, "requests_per_s", s->requests_per_s);
     fl_json_add_real(o, "tokens_per_s", s->tokens_per_s);
     fl_json_add_real(o, "goodput_rps", s->goodput);
+    cJSON_AddBoolToObject(o, "overloaded", s->overloaded);
     add_times(cJSON_AddObjectToObject(o, "ttft"), &s->ttft);
     add_times(cJSON_AddObjectToObject(o, "tbt"), &s->tbt);
     add_times(cJSON_AddObjectToObject(o, "tpot"), &s->tpot);

@@ -178,7 +178,9 @@ typedef struct fl_service {
 
 /* Return whether requests arrive faster than they are served, so that latencies grow through the run. With fewer than
  * ten requests it returns false. */
-static inline bool fl_service_overloaded(uint64_t requests, double load) { return requests >= 10 && load >= 1; }
+static inline bool fl_service_overloaded(uint64_t requests, double load) {
+    return requests >= FL_OVERLOAD_LEAST && load >= 1;
+}
 
 void fl_service_free(fl_service *s);
 

@@ -245,6 +245,8 @@ enum { FL_SERVED_CLASSES = 9 };
 extern const char *const fl_served_class_name[FL_SERVED_CLASSES];
 uint32_t fl_served_class_of(uint32_t prompt_tokens, uint32_t output_tokens);
 
+enum { FL_OVERLOAD_LEAST = 10 }; /* fewer requests tell nothing of an overload */
+
 typedef struct fl_served_summary {
     uint64_t requests, prompt_tokens, cached_tokens, output_tokens;
     uint64_t steps, preemptions;
@@ -256,7 +258,9 @@ typedef struct fl_served_summary {
     bool targets;                   /* one was stated at all */
     bool met;                       /* both shares are at most 1 - target_share */
     double requests_per_s, tokens_per_s; /* over the makespan */
-    double offered_per_s;        /* requests that arrive, from the first to the last of them; NAN: all at once */
+    double offered_per_s; /* requests that arrive, from the first to the last of them; NAN: all at once */
+    bool overloaded; /* requests arrive faster than they are served, so that waits grow; false for fewer than ten */
+    double wait_second_s, wait_last_s; /* mean waits of the second quarter of the requests, and of the last */
     double goodput;              /* requests/s whose TTFT, and whose mean time between tokens (TPOT), met the targets */
     fl_wide serving_fj, idle_fj; /* of the steps, and the rest: together the node's energy */
     double j_per_request, j_per_token; /* of what scores use (fl_run_result.energy_j), per request and output token */

@@ -157,6 +157,20 @@ check "valid JSON of the oracle" python3 -m json.tool "$dir/o.json" /dev/null
 check "the oracle's clock is that of the comparison" [ "sm_mhz=$(value "$dir/o.json" best_sm_mhz)" = "$(column clock baseline:static)" ]
 succeed "targets that nothing meets" 'no static clock holds all bounds' "$f" compare "${serve[@]}" --ttft 1ms
 
+# ---- overload: the server keeps up with one request a second, not with forty ----
+awk 'BEGIN { print "t_ns,prompt_tokens,output_tokens"; for (i = 0; i < 400; i++) printf "%.0f,100,50\n", i * 1e9 }' >"$dir/even.csv"
+over=("$dir/s.csv" "$dir/even.csv" --platform a100)
+succeed "a server that keeps up" '^TTFT' "$f" run "${over[@]}" --policy nvboost
+check "is not called overloaded" bash -c "! grep -q overloaded '$dir/out'"
+succeed "one that does not" '^note: overloaded: requests arrive faster than they are served; the last quarter of them waited' "$f" run "${over[@]}" \
+  --policy nvboost --scale 40
+succeed "a comparison says so too" 'note: 2 of 2 rows are overloaded' "$f" compare "${over[@]}" --policy nvboost --scale 40 --no-oracle
+"$f" run "${over[@]}" --policy nvboost --scale 40 --json >"$dir/over.json"
+check "so does JSON" test "$(value "$dir/over.json" overloaded)" = true
+sed 's/^[0-9]*,/0,/' "$dir/even.csv" >"$dir/once.csv"
+succeed "all requests at once" '^TTFT' "$f" run "$dir/s.csv" "$dir/once.csv" --platform a100 --policy nvboost
+check "are no overload" bash -c "! grep -q overloaded '$dir/out'"
+
 # ---- an experiment ----
 cat >"$dir/e.json" <<'END'
 {

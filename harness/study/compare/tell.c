@@ -132,9 +132,9 @@ static void note_overload(const fl_comparison *c, FILE *out) {
     if (over)
         fprintf(out,
                 "\n"
-                "note: %zu of %zu rows are overloaded (offered_load of 1 or more): requests arrive faster than they "
-                "are served, so\n"
-                "latencies grow with the length of the run\n",
+                "note: %zu of %zu rows are overloaded: requests arrive faster than they are served, so latencies grow "
+                "with the\n"
+                "length of the run\n",
                 over, all);
 }
 

@@ -106,6 +106,7 @@ void fl_row_fill_served(fl_row_result *row, const fl_run_result *run) {
     if (!any)
         return;
     row->latency = s->e2e;
+    row->overloaded = s->overloaded;
     row->energy_per_request_j = s->j_per_request;
 }
 
@@ -114,6 +115,7 @@ void fl_row_take_served(fl_row_result *row, const fl_row_result *from) {
     row->tbt = from->tbt;
     row->tpot = from->tpot;
     row->latency = from->latency;
+    row->overloaded = from->overloaded;
     row->ttft_missed_pct = from->ttft_missed_pct;
     row->tbt_missed_pct = from->tbt_missed_pct;
     row->offered_rps = from->offered_rps;

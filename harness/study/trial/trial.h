@@ -124,7 +124,7 @@ typedef struct fl_row_result { /* one line of a result */
     double reward_regret;                            /* EnergyUCB Eq. 3, of a distribution replay; else NAN */
     fl_times latency;                                /* latencies of requests; NAN if none arrive */
     double energy_per_request_j, offered_load; /* load: service time x arrival rate; from 1 on the node is overloaded */
-    bool overloaded;
+    bool overloaded;                           /* of servers: as fl_served_summary says */
     /* Only for servers of a language model; NAN for all others. `latency` is then a request's whole time. */
     fl_times request_j, token_j; /* energy of steps by request, and per token of each; joules stand for seconds */
     double idle_pct;             /* of the node's energy: what no step drew */
