@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # How well are measured serving engines predicted? In FOLDLINE_DATA, or its folder serving:
-#   RUN.engine.md with RUN.requests.csv, RUN.prefix.csv and the layer tables RUN.dense.csv, RUN.per_sequence.csv,
-#   RUN.attention.csv, and RUN.moe.csv of a mixture of experts; also in folders below; tables without a run are passed over:
+#   RUN.engine.md with RUN.requests.csv (or RUN.RANK.requests.csv of each rank), RUN.prefix.csv and the layer tables RUN.dense.csv,
+#   RUN.per_sequence.csv, RUN.attention.csv, and RUN.moe.csv of a mixture of experts; also in folders below; tables without a run are
+#   passed over:
 #     each run's latencies from arrivals and layer tables alone, and after a calibration with the first half of its requests;
 #   NAME-steps.csv: step times and powers over clocks, each clock left out in turn.
 # Prints a table. Ends with 1 where a goal is missed, with 77 where there is no data.
@@ -39,43 +40,83 @@ def fit(*arguments):
     return json.loads(run.stdout)
 
 
-def settings(path):
+# A setting of the engine's page by any of these names, as vLLM, the page or a person may write it.
+NAMES = {"tp": ("tensor parallel", "tp", "tensor_parallel"), "dp": ("data parallel", "dp", "data_parallel"),
+         "ep": ("expert parallel", "ep", "expert_parallel", "enable_expert_parallel"),
+         "max_seqs": ("max_num_seqs", "max seqs"), "budget": ("token budget", "max_num_batched_tokens"),
+         "block": ("KV block size", "block_size"), "blocks": ("KV blocks", "num_gpu_blocks"), "tokens": ("KV tokens",),
+         "async": ("asynchronous scheduling", "async_scheduling"), "prefix": ("prefix caching", "enable_prefix_caching"),
+         "chunked": ("chunked prefill", "enable_chunked_prefill"), "layers": ("layers", "num_hidden_layers"),
+         "hidden": ("hidden size", "hidden_size"), "experts": ("experts", "num_experts"),
+         "top_k": ("top_k", "experts active for a token", "experts per token", "num_experts_per_tok")}
+
+
+def settings(path, moe):
     table = {}
     for line in open(path):
         cell = [x.strip() for x in line.strip().strip("|").split("|")]
-        if len(cell) == 2:
-            table[cell[0]] = cell[1]
-    number = lambda key, otherwise: (re.match(r"\d+", table.get(key, "")) or [otherwise])[0]
-    layers = next((v for k, v in table.items() if k.startswith("layers")), "")
-    block = number("KV block size (tokens)", "16")
-    tokens = number("KV tokens", "")
-    blocks = number("KV blocks", str(int(tokens) // int(block)) if tokens else "")
-    shape = re.match(r"[\d, ]+", next((v for k, v in table.items() if k.startswith("layers")), ""))[0].split(",")
-    chosen = re.findall(r"\d+", table.get("experts, active for a token", ""))
-    experts = ["--experts", chosen[0], "--top-k", chosen[1], "--hidden", shape[1].strip(), "--data-parallel",
-               number("data parallel", "1")] if len(chosen) == 2 else []
-    if experts and table.get("expert parallel", "no").split()[0] == "yes":
-        experts.append("--expert-parallel")
-    off = lambda key: table.get(key, "on").split()[:1] in (["off"], ["no"])
-    switch = {"asynchronous scheduling": "--no-async", "prefix caching": "--no-prefix-cache", "chunked prefill": "--no-chunked-prefill"}
+        # "layers, hidden size | 48, 2048" are two settings; "(...)" and "_size" in a name say nothing more.
+        keys = re.split(r",\s*", re.sub(r"\s*\(.*?\)", "", cell[0]))
+        value = re.split(r",\s+", cell[1]) if len(cell) == 2 and len(keys) > 1 else cell[1:2]
+        for key, text in zip(keys, value):
+            table[re.sub(r"[ _-]+", " ", key).lower().removesuffix(" size").removesuffix(" parallelism")] = text
+    table.setdefault("top k", table.get("active for a token"))
+
+    def get(name):
+        found = (table.get(re.sub(r"[ _-]+", " ", x).lower().removesuffix(" size")) for x in NAMES[name])
+        return next((x for x in found if x), "")
+
+    def number(name, otherwise):
+        found = re.match(r"\d{1,3}(,\d{3})+(?!\d)|\d+", get(name))
+        return found[0].replace(",", "") if found else otherwise
+
+    word = lambda name: (re.findall(r"\w+", get(name).lower()) or [""])[0]
+    block = number("block", "16")
+    tokens = number("tokens", "")
+    blocks = number("blocks", str(int(tokens) // int(block)) if tokens else "")
+    parts = ["--hidden", number("hidden", "5120")]
+    parts += ["--moe", moe, "--data-parallel", number("dp", "1")] if moe else []
+    for option, name in ("--experts", "experts"), ("--top-k", "top_k"):
+        parts += [option, number(name, "")] if moe and number(name, "") else []
+    if moe and word("ep") not in ("", "no", "off", "false", "0", "1", "not"):
+        parts.append("--expert-parallel")
+    switch = {"async": "--no-async", "prefix": "--no-prefix-cache", "chunked": "--no-chunked-prefill"}
     return [
-        "--layers", re.match(r"\d+", layers)[0], "--sm-mhz", SM_MHZ, "--max-seqs", number("max_num_seqs", "256"),
-        "--token-budget", number("token budget (max_num_batched_tokens)", "2048"),
-        "--tensor-parallel", number("tensor parallel", "1"), "--block-tokens", block,
+        "--layers", number("layers", "0"), "--sm-mhz", SM_MHZ, "--max-seqs", number("max_seqs", "256"),
+        "--token-budget", number("budget", "2048"), "--tensor-parallel", number("tp", "1"), "--block-tokens", block,
         "--kv-blocks", str(int(blocks) - 1) if blocks else NEVER_SHORT,  # vLLM keeps one for itself
-    ] + experts + [option for key, option in switch.items() if off(key)]
+    ] + parts + [option for name, option in switch.items() if word(name) in ("off", "no", "false")]
+
+
+TIMES = "t_ns", "prompt_tokens", "output_tokens", "queued_ns", "scheduled_ns", "first_token_ns", "last_token_ns"
+COLUMNS = {"dense": ("layer", "tokens", "time_us"), "per_sequence": ("layer", "sequences", "time_us"),
+           "attention": ("prefill_chunk", "kv_prefill", "n_decode", "kv_decode", "time_us"),
+           "moe": ("tokens", "activated_experts", "time_us")}
+
+
+def write(name, columns, table):
+    """The columns that foldline reads: a run may record more, such as the rank of a request."""
+    path = os.path.join(out, name)
+    with open(path, "w") as file:
+        columns = [c for c in columns if c in table[0]]
+        file.write(",".join(columns) + "\n")
+        file.writelines(",".join(row[c] for c in columns) + "\n" for row in table)
+    return path
+
+
+def requests_of(run):
+    """Those of each rank, if they stand in files of their own, RUN.RANK.requests.csv, in the order of arrival."""
+    files = [f for f in found if f == run + ".requests.csv" or (f.startswith(run + ".") and f.endswith(".requests.csv"))]
+    return [row for f in sorted(files) for row in rows(found[f])]
 
 
 def request_file(run):
     """The run's requests with the tokens that each shares with an earlier one."""
     shared = {int(r["request"]): r["shared_tokens"] for r in rows(found[run + ".prefix.csv"])} if run + ".prefix.csv" in found else {}
-    path = os.path.join(out, "requests.csv")
-    with open(path, "w") as file:
-        table = rows(found[run + ".requests.csv"])
-        file.write("# foldline-requests 1\n" + ",".join(table[0]) + ",cached_tokens\n")
-        for i, row in enumerate(table):
-            file.write(",".join(row.values()) + ",%s\n" % shared.get(i, 0))
-    return path
+    table = requests_of(run)
+    for i, row in enumerate(table):
+        row["cached_tokens"] = shared.get(i, row.get("cached_tokens") or "0")
+    return write("requests.csv", TIMES + ("cached_tokens",), sorted(table, key=lambda row: int(row["t_ns"])))
 
 
 missed = judged = 0
@@ -94,14 +135,13 @@ for path in sorted(glob.glob(os.path.join(data, "**", "*.*"), recursive=True), r
     found[os.path.basename(path)] = path
 
 for name in sorted(file[: -len(".engine.md")] for file in found if file.endswith(".engine.md")):
-    if name + ".requests.csv" not in found:
+    if not requests_of(name):
         print("        %s: its tables are here and its requests are not" % name)
         continue
-    requests = request_file(name)
-    common = ["--dense", found[name + ".dense.csv"], "--per-sequence", found[name + ".per_sequence.csv"],
-              "--attention", found[name + ".attention.csv"], "--run", requests] + settings(found[name + ".engine.md"])
-    if name + ".moe.csv" in found:
-        common += ["--moe", found[name + ".moe.csv"]]
+    table = {kind: write(kind + ".csv", columns + ("sm_mhz", "power_w"), rows(found["%s.%s.csv" % (name, kind)]))
+             for kind, columns in COLUMNS.items() if "%s.%s.csv" % (name, kind) in found}
+    common = ["--dense", table["dense"], "--per-sequence", table["per_sequence"], "--attention", table["attention"],
+              "--run", request_file(name)] + settings(found[name + ".engine.md"], table.get("moe"))
     alone, half = fit(*common), fit(*common, "--calibrate", "half")
     for key in alone["run"]:
         judge("%s, layer tables alone: %s" % (name, key), alone["run"][key]["error_pct"], ALONE.get(key))

@@ -31,7 +31,8 @@
 
 /* Assumed: the time of one exchange of tokens among data-parallel replicas. An all-reduce consists of a reduce-scatter
  * and an all-gather. Dispatch and combine are taken as half of it each, which is half of the numbers above. Those were
- * measured with a model of hidden size 5120. The time of a token is proportional to the hidden size. */
+ * measured with a model of hidden size 5120. The time of a token is proportional to the hidden size, and to the share
+ * (R - 1) / R that a rank of R gets from the others; it was measured for R = 2. */
 #define FL_SERVING_EXCHANGE_US 50
 #define FL_SERVING_EXCHANGE_TOKEN_US 0.2
 #define FL_SERVING_REDUCE_HIDDEN 5120
@@ -84,6 +85,12 @@ typedef struct result {
 
 /* ---- what it writes ---- */
 
+/* Of a token in an all-reduce or an exchange. us: measured, among two ranks, at FL_SERVING_REDUCE_HIDDEN. */
+static double token_s(double stated_us, double us, int64_t hidden, int64_t ranks) {
+    const double of_two = 2 * (double)(ranks - 1) / (double)ranks;
+    return 1e-6 * (stated_us >= 0 ? stated_us : us * (double)hidden / FL_SERVING_REDUCE_HIDDEN * of_two);
+}
+
 static void limits_of(const options *o, fl_serving *s) {
     s->tensor_parallel = (uint32_t)o->tensor;
     s->max_seqs = (uint32_t)o->max_seqs;
@@ -101,20 +108,19 @@ static void limits_of(const options *o, fl_serving *s) {
 }
 
 static fl_status from_layers(const options *o, result *r, fl_diag *d) {
-    fl_serving_layers t = {.blocks = (uint32_t)o->layers,
-                           .graphs = !o->eager,
-                           .sm_mhz = o->sm_mhz,
-                           .host_s = 1e-6 * o->host_us,
-                           .reduce_s = 1e-6 * o->reduce_us,
-                           .reduce_token_s = 1e-6 * o->reduce_token_us,
-                           .experts = (uint32_t)o->experts,
-                           .top_k = (uint32_t)o->top_k,
-                           .data_parallel = (uint32_t)o->data,
-                           .expert_parallel = o->expert_parallel,
-                           .exchange_s = 1e-6 * o->exchange_us,
-                           .exchange_token_s = 1e-6 * o->exchange_token_us};
-    if (!(o->exchange_token_us >= 0))
-        t.exchange_token_s = 1e-6 * FL_SERVING_EXCHANGE_TOKEN_US * (double)o->hidden / FL_SERVING_REDUCE_HIDDEN;
+    fl_serving_layers t = {
+        .blocks = (uint32_t)o->layers,
+        .graphs = !o->eager,
+        .sm_mhz = o->sm_mhz,
+        .host_s = 1e-6 * o->host_us,
+        .reduce_s = 1e-6 * o->reduce_us,
+        .reduce_token_s = token_s(o->reduce_token_us, FL_SERVING_REDUCE_TOKEN_US, o->hidden, o->tensor),
+        .experts = (uint32_t)o->experts,
+        .top_k = (uint32_t)o->top_k,
+        .data_parallel = (uint32_t)o->data,
+        .expert_parallel = o->expert_parallel,
+        .exchange_s = 1e-6 * o->exchange_us,
+        .exchange_token_s = token_s(o->exchange_token_us, FL_SERVING_EXCHANGE_TOKEN_US, o->hidden, o->data)};
     fl_left_out left[4];
     fl_status s = FL_OK;
     if (!o->dense || !o->per_sequence || !o->attention)
@@ -413,7 +419,7 @@ int fl_cmd_fit_serving(int argc, char **argv) {
                  .block = 16,
                  .host_us = FL_SERVING_HOST_US,
                  .reduce_us = FL_SERVING_REDUCE_US,
-                 .reduce_token_us = FL_SERVING_REDUCE_TOKEN_US,
+                 .reduce_token_us = -1,
                  .base = "generic"};
     fl_texts rest = {0};
     const fl_option option[] = {
@@ -455,7 +461,7 @@ int fl_cmd_fit_serving(int argc, char **argv) {
         {"all-reduce-us", "US", FL_OPTION_REAL, &o.reduce_us, 0, 1e6,
          "of one all-reduce among them (" FL_AS_TEXT(FL_SERVING_REDUCE_US) ")"},
         {"all-reduce-token-us", "US", FL_OPTION_REAL, &o.reduce_token_us, 0, 1e6,
-         "and for each token (" FL_AS_TEXT(FL_SERVING_REDUCE_TOKEN_US) ")"},
+         "and for each token (" FL_AS_TEXT(FL_SERVING_REDUCE_TOKEN_US) " among two at the hidden size below)"},
         {"data-parallel", "N", FL_OPTION_INT, &o.data, 1, FL_SERVING_GPUS_MAX,
          "with --moe: replicas that step together and share the experts (1)"},
         {"expert-parallel", NULL, FL_OPTION_FLAG, &o.expert_parallel, 0, 0,
@@ -466,11 +472,11 @@ int fl_cmd_fit_serving(int argc, char **argv) {
         {"expert-skew", "S", FL_OPTION_REAL, &o.skew, 0, 10,
          "exponent of the experts' popularity by Zipf's law (0: even)"},
         {"hidden", "N", FL_OPTION_INT, &o.hidden, 1, 1 << 20,
-         "hidden size of the model, for exchanges (" FL_AS_TEXT(FL_SERVING_REDUCE_HIDDEN) ")"},
+         "hidden size of the model, for all-reduces and exchanges (" FL_AS_TEXT(FL_SERVING_REDUCE_HIDDEN) ")"},
         {"exchange-us", "US", FL_OPTION_REAL, &o.exchange_us, 0, 1e6,
          "of one exchange among replicas (" FL_AS_TEXT(FL_SERVING_EXCHANGE_US) ")"},
         {"exchange-token-us", "US", FL_OPTION_REAL, &o.exchange_token_us, 0, 1e6,
-         "and for each token (" FL_AS_TEXT(FL_SERVING_EXCHANGE_TOKEN_US) " at the hidden size above)"},
+         "and for each token (" FL_AS_TEXT(FL_SERVING_EXCHANGE_TOKEN_US) " among two at the hidden size above)"},
         {"model", "TEXT", FL_OPTION_TEXT, &o.model, 0, 0, "what to call the model in the file"},
         {"gpu", "TEXT", FL_OPTION_TEXT, &o.gpu, 0, 0, "what to call the GPU"},
         {"source", "TEXT", FL_OPTION_TEXT, &o.source, 0, 0, "where the measurements come from", FL_FOR_INPUT},

@@ -9,6 +9,8 @@ succeed "say how well they foretell batches" 'decode batches left out: time +[0-
 traces/samples/serving/make.sh "$f" "$dir/made.csv" >/dev/null
 check "the sample is what its script makes" cmp -s "$dir/made.csv" $base.serving.csv
 succeed "two GPUs meet twice a block" '64 a step, 100\.0 us \+ 0\.400 us' layers --layers 32 --sm-mhz 2520 --tensor-parallel 2
+succeed "four move 3/2 as many bytes, of half the hidden size half" '64 a step, 100\.0 us \+ 0\.300 us' layers --layers 32 --sm-mhz 2520 \
+  --tensor-parallel 4 --hidden 2560
 succeed "or as stated" '64 a step, 20\.0 us' layers --layers 32 --sm-mhz 2520 --tensor-parallel 2 --all-reduce-us 20
 refuse "without its blocks" 2 'expected --layers N' layers --sm-mhz 2520
 refuse "without its clock" 2 'expected --sm-mhz MHZ' layers --layers 32
@@ -68,6 +70,18 @@ awk -F, 'NR == 1 { print "t_ns,prompt_tokens,output_tokens,first_token_ns,last_t
 check "the half that calibration did not see" python3 -c "import json, sys
 run = json.load(open(sys.argv[1]))
 sys.exit(max(abs(x['error_pct']) for x in run['unseen'].values()) > 0.5 or max(abs(run[f] - 1) for f in run if f.startswith('factor')) > 0.02)" "$dir/own.json"
+
+# The same run as a folder for tests/serving.sh, with the settings by short names, a file of requests for each rank, and a column more.
+mkdir -p "$dir/data/serving/tables"
+cp $base.per_sequence.csv "$dir/data/serving/tables/mine.per_sequence.csv" && cp $base.attention.csv "$dir/data/serving/tables/mine.attention.csv"
+cp "$dir/dense.csv" "$dir/data/serving/tables/mine.dense.csv" && cp "$dir/moe.csv" "$dir/data/serving/tables/mine.moe.csv"
+printf '| %s | %s |\n' setting value tp 1 dp '2 (vLLM ranks)' ep no max_num_seqs '256 for each rank' 'KV blocks' 2,588 'num_hidden_layers' 10 \
+  top_k 4 num_experts 64 >"$dir/data/serving/mine.engine.md"
+awk -F, -v d="$dir/data/serving/mine" 'NR == 1 { print $0 ",rank" >(d ".r0.requests.csv"); print $0 ",rank" >(d ".r1.requests.csv"); next }
+  { print $0 "," NR % 2 >(d ".r" NR % 2 ".requests.csv") }' "$dir/own.csv"
+FOLDLINE_DATA="$dir/data" tests/serving.sh "$f" >"$dir/judged" 2>&1
+check "a run of ranks is judged" grep -q '^ok .*mine, layer tables alone: tpot_p50 ' "$dir/judged"
+check "and comes out as it was made" bash -c "grep -q 'every goal is met' '$dir/judged' && grep -q 'factors [01]\.[09][0-9]*, ' '$dir/judged'"
 
 # Layer tables of four clocks, whose kernels are made of another law than the one that is fitted: each has a launch of its own, and overlaps by itself.
 mkdir "$dir/clocks"
