@@ -77,6 +77,8 @@ static void note_runs(fl_advise_ran *const *ran, size_t count, fl_advise_subject
         const char *file = basename(ran[i]->path);
         if (!ran[i]->ends.whole)
             fl_advise_doubt(s, "%s: taken as the whole run, although the GPU does not idle before and after it", file);
+        if (!isnan(ran[i]->ends.above_w))
+            fl_advise_doubt(s, "%s: " FL_LOG_BY_POWER, file, ran[i]->ends.above_w);
         if (r->sm_stated)
             FL_ADVISE_REST(s, "%s states no SM clock: %g MHz are by its name or by --sm-mhz", file, r->sm_mhz);
         else if (r->sm_low_mhz < r->sm_high_mhz)

@@ -191,10 +191,16 @@ typedef struct fl_log_run {
 /* A note for a run whose SM clock moves: sm_low_mhz, sm_high_mhz, sm_mhz. */
 #define FL_LOG_WANDERS "the clock moved between %g and %g MHz: its mean, %g MHz, counts"
 
+/* A note for a run that was found by its power: above_w. */
+#define FL_LOG_BY_POWER                                                                                                \
+    "the utilisation does not tell when the program ran: taken as the readings from the first to the last above %.4g " \
+    "W, half-way between idle and load"
+
 /* How well the log shows where the run begins and ends, and what power it drew. */
 typedef struct fl_log_ends {
     bool whole; /* the GPU idles before and after it, or the log's head states its length */
     bool idle_before, idle_after;
+    double above_w;             /* the power from which on the program ran, where utilisation does not tell; else NAN */
     double error_s;             /* by how much time_s may be wrong, as the readings are so far apart */
     double counter_w, sensor_w; /* the mean power by the energy counter, and by the power readings; NAN = not known */
 } fl_log_ends;

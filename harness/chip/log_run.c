@@ -26,6 +26,13 @@
 #define SETTLE_SHARE 0.2
 #define PAUSE_SHARE 0.05 /* a shorter pause leaves the run's length known well enough */
 
+/* A desktop may show some utilisation while no program runs, and a log may show none at all. Where the power has two
+ * levels, it then tells when the program ran. */
+#define BACKGROUND 10 /* percent; a lower utilisation is no proof of work */
+#define LEVELS                                                                                                         \
+    0.5 /* an idle GPU draws less than this share of its power under load; of its limit, boards draw 0.06 to           \
+         * 0.26 while idle (models/platforms) */
+
 #define HUNG 0.5         /* share of a run's readings that a sensor may repeat to the last digit ... */
 #define HUNG_UTILITIES 3 /* ... while the utilisation takes fewer values than these */
 
@@ -34,7 +41,9 @@ typedef struct run_seen { /* one device's rows within the run */
     int64_t asked; /* the device that the user named; below 0: none */
     size_t *row, count;
     double from_s, to_s;
-    bool stated; /* by the log's head */
+    bool stated;      /* by the log's head */
+    bool used;        /* the log has utilisation */
+    double halfway_w; /* between idle and load; NAN = the power has no two levels */
     fl_log_ends ends;
 } run_seen;
 
@@ -67,6 +76,33 @@ static bool is_idle(const run_seen *r) {
     return known && others;
 }
 
+static double power_at(const run_seen *r, size_t i) {
+    const double w = value_at(r->t, r->row[i], "power_w");
+    return isnan(w) ? value_at(r->t, r->row[i], "power_instant_w") : w;
+}
+
+/* The power half-way between idle and load; NAN where the readings do not show both. A single lowest or highest reading
+ * does not count. */
+static double halfway_of(const run_seen *r, double *room) {
+    size_t n = 0;
+    for (size_t i = 0; i < r->count; i++) {
+        const double w = power_at(r, i);
+        if (w > 0)
+            room[n++] = w;
+    }
+    if (n < 5)
+        return NAN;
+    qsort(room, n, sizeof *room, ascending);
+    return room[1] < LEVELS * room[n - 2] ? 0.5 * (room[1] + room[n - 2]) : (double)NAN;
+}
+
+static bool idles(const run_seen *r, size_t i) {
+    const double busy = value_at(r->t, r->row[i], "util_gpu_pct");
+    if (isnan(busy))
+        return isnan(r->halfway_w) ? r->used : !(power_at(r, i) >= r->halfway_w);
+    return busy <= 0 || (busy <= BACKGROUND && power_at(r, i) < r->halfway_w);
+}
+
 /* Finds the time span of the run and keeps its rows. FL_BAD_INPUT where the GPU was never busy. */
 static fl_status find_run(run_seen *r, const char *path, fl_diag *d) {
     const char *program = fl_head_get(&r->t->head, "program");
@@ -76,21 +112,18 @@ static fl_status find_run(run_seen *r, const char *path, fl_diag *d) {
         r->from_s = (double)from * 1e-9;
         r->to_s = (double)to * 1e-9;
         r->stated = true;
-        r->ends = (fl_log_ends){.whole = true};
+        r->ends = (fl_log_ends){.whole = true, .above_w = NAN};
     } else {
-        bool known = false;
         for (size_t i = 0; i < r->count; i++) {
-            const double busy = value_at(r->t, r->row[i], "util_gpu_pct");
-            known |= !isnan(busy);
-            if (isnan(busy) || busy <= 0)
+            if (idles(r, i))
                 continue;
             first = first == SIZE_MAX ? i : first;
             last = i;
         }
-        if (!known && r->count) { /* a log of power alone, as of one run */
-            first = 0;
-            last = r->count - 1;
-        }
+        double above_w = NAN;
+        for (size_t i = 0; first != SIZE_MAX && i < r->count; i++)
+            if ((i < first || i > last) && !(value_at(r->t, r->row[i], "util_gpu_pct") <= 0))
+                above_w = r->halfway_w;
         if (first == SIZE_MAX || last == first)
             return fl_fail(d, FL_BAD_INPUT, path, 0, 0,
                            "no reading of a busy GPU, expected two readings with util_gpu_pct above 0, or a head that "
@@ -100,6 +133,7 @@ static fl_status find_run(run_seen *r, const char *path, fl_diag *d) {
         r->ends = (fl_log_ends){.whole = first > 0 && last + 1 < r->count,
                                 .idle_before = first > 0,
                                 .idle_after = last + 1 < r->count,
+                                .above_w = above_w,
                                 .error_s = seconds(r, first) - r->from_s + r->to_s - seconds(r, last)};
     }
     size_t n = 0;
@@ -143,9 +177,9 @@ static double clock_of(const run_seen *r, const char *signal, double *room, bool
     double sum = 0, count = 0;
     *low = *high = NAN;
     for (size_t i = 0; i < r->count; i++) {
-        const double f = value_at(r->t, r->row[i], signal), busy = value_at(r->t, r->row[i], "util_gpu_pct");
+        const double f = value_at(r->t, r->row[i], signal);
         /* at the very start the clock may not be set yet; a GPU that idles may lower it */
-        if (f > 0 && seconds(r, i) > r->from_s && !(busy <= 0))
+        if (f > 0 && seconds(r, i) > r->from_s && !idles(r, i))
             room[n++] = f;
     }
     if (n == 0)
@@ -168,7 +202,8 @@ static double clock_of(const run_seen *r, const char *signal, double *room, bool
         sum += room[i];
         count++;
     }
-    *steady = *steady && (double)near >= NEAR * (double)n && drift <= DRIFT * median;
+    /* without utilisation, readings far away may be those of an idle GPU */
+    *steady = *steady && (double)near >= (r->used ? NEAR : STEADY) * (double)n && drift <= DRIFT * median;
     return round(sum / count);
 }
 
@@ -338,6 +373,9 @@ fl_status fl_log_run_find(const char *path, const fl_telemetry *t, int64_t devic
     run_seen r = {.t = t, .asked = device, .row = malloc((t->row_count + 1) * sizeof *r.row)};
     double *room = malloc((t->row_count + 1) * sizeof *room), *time = malloc((t->row_count + 1) * sizeof *time);
     fl_status status = r.row && room && time ? pick_rows(&r, device, path, d) : fl_no_memory(d, "the logs");
+    r.halfway_w = status ? (double)NAN : halfway_of(&r, room);
+    for (size_t i = 0; !status && i < r.count; i++)
+        r.used |= !isnan(value_at(t, r.row[i], "util_gpu_pct"));
     if (!status)
         status = find_run(&r, path, d);
     if (!status)

@@ -260,14 +260,18 @@ static void test_foreign(void) {
     static const struct {
         const char *what;
         int clock_after; /* from 6 s on */
-        int gpus;
-        bool busy;
-        const char *says; /* in what is printed */
+        int gpus, idle_w;
+        const char *busy, *idle; /* utilisation */
+        const char *says;        /* in what is printed */
         int status;
-    } rows[] = {{"steady", 900, 1, true, "1 of 1 runs", 0},
-                {"clocks change", 1200, 1, true, "the clocks changed", 2},
-                {"two GPUs", 900, 2, true, "--device", 2},
-                {"never busy", 900, 1, false, "busy", 2}};
+    } rows[] = {
+        {"steady", 900, 1, 40, "97 %", "0 %", "1 of 1 runs", 0},
+        {"clocks change", 1200, 1, 40, "97 %", "0 %", "the clocks changed", 2},
+        {"two GPUs", 900, 2, 40, "97 %", "0 %", "--device", 2},
+        {"never busy", 900, 1, 40, "0 %", "0 %", "busy", 2},
+        {"a desktop", 900, 1, 40, "97 %", "8 %", "above 120 W, half-way", 0},
+        {"no utilisation", 900, 1, 40, "[N/A]", "[N/A]", "above 120 W, half-way", 0},
+        {"nor two levels of power", 900, 1, 110, "[N/A]", "[N/A]", "changed during the run, from 210 to 900", 2}};
     for (size_t i = 0; i < COUNT(rows); i++) {
         size_t used =
             (size_t)snprintf(text, sizeof text,
@@ -275,10 +279,16 @@ static void test_foreign(void) {
                              "clocks.current.memory [MHz]\n");
         for (int k = 0; k < 14; k++) /* 2 s idle, 10 s busy, 2 s idle */
             for (int gpu = 0; gpu < rows[i].gpus; gpu++) {
-                const bool busy = rows[i].busy && k >= 2 && k < 12;
-                used += (size_t)snprintf(
-                    text + used, sizeof text - used, "2024/01/01 10:00:%02d.000, %d, %d.00 W, %d %%, %d MHz, 877 MHz\n",
-                    k, gpu, busy ? k < 4 ? 150 : 200 : 40, busy ? 97 : 0, k < 6 ? 900 : rows[i].clock_after);
+                const bool runs = k >= 2 && k < 12;
+                used += (size_t)snprintf(text + used, sizeof text - used,
+                                         "2024/01/01 10:00:%02d.000, %d, %d.00 W, %s, %d MHz, 877 MHz\n", k, gpu,
+                                         !runs   ? rows[i].idle_w
+                                         : k < 4 ? 150
+                                                 : 200,
+                                         runs ? rows[i].busy : rows[i].idle,
+                                         !runs   ? 210
+                                         : k < 6 ? 900
+                                                 : rows[i].clock_after);
             }
         fl_temp_text("prog.smi", text);
         const int status = shell("cd '%s' && '%s' fit logs prog.smi -o smi.csv >out 2>&1", folder, FL_PROGRAM);

@@ -22,7 +22,8 @@ static const fl_command_help help = {
     "Makes a sweep of telemetry logs, each of one run of a program at one pair of clocks.",
     "LOG may be any log that foldline import reads (nvidia-smi, dcgmi, foldline record, foldline run --telemetry). The "
     "head of the log states how long the run took (program: A to B ns); without it, the run lasts from the first to "
-    "the last reading with a busy GPU, exact to half a reading's spacing at either end. The energy comes from the "
+    "the last reading with a busy GPU (of more than half-way between idle and load, where utilisation does not tell), "
+    "exact to half a reading's spacing at either end. The energy comes from the "
     "board's counter. Without a counter it comes from the mean power, less the first two seconds (or a fifth of a "
     "short run), in which a sensor may still average in what came before. The command reports and leaves out a run "
     "whose clocks changed.\n\n"
@@ -85,6 +86,8 @@ static fl_status add_run(runs *all, const logs_options *o, const char *path, dou
     }
     if (!ends.whole)
         say(s, path, "the GPU does not idle before and after the run, which may be longer");
+    if (!isnan(ends.above_w))
+        say(s, path, FL_LOG_BY_POWER, ends.above_w);
     if (fl_accounts_differ(ends.counter_w, ends.sensor_w))
         say(s, path, FL_LOG_ACCOUNTS, ends.counter_w, ends.sensor_w);
     if (run.sm_low_mhz < run.sm_high_mhz) {
