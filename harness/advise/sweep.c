@@ -60,6 +60,35 @@ static double fl_advise_settle_limits(fl_sweep *s, const fl_device *dev) {
     return own;
 }
 
+/* A mean power above this share of its limit: the board did not hold the limit (models/chip/caps.c). */
+#define HELD_MOST 1.02
+
+/* Leaves out rows whose limit was not in force, for want of a right to set it or below what the board can hold. Where
+ * even the highest limit is exceeded, the power is not that of one board, and no row is judged. */
+static void drop_unheld(fl_sweep *s, const char *path, fl_advise_subjects *to) {
+    double highest = 0;
+    size_t kept = 0;
+    fl_sweep_row first = {0};
+    for (size_t i = 0; i < s->row_count; i++)
+        highest = fmax(highest, isnan(s->rows[i].power_cap_w) ? 0 : s->rows[i].power_cap_w);
+    for (size_t i = 0; i < s->row_count; i++)
+        if (s->rows[i].power_cap_w >= highest && s->rows[i].power_w > HELD_MOST * highest)
+            return;
+    for (size_t i = 0; i < s->row_count; i++) {
+        if (s->rows[i].power_w > HELD_MOST * s->rows[i].power_cap_w) {
+            first = first.line ? first : s->rows[i];
+        } else {
+            s->rows[kept++] = s->rows[i];
+        }
+    }
+    if (first.line)
+        fl_advise_doubt(to,
+                        "%s: %zu settings whose power limit the board did not hold: left out; the first is line %lld, "
+                        "%g W under a limit of %g W",
+                        basename(path), s->row_count - kept, (long long)first.line, first.power_w, first.power_cap_w);
+    s->row_count = kept;
+}
+
 static bool is_predicted(const fl_sweep_row *r) { return r->time_sd_pct > 0 || r->power_sd_pct > 0; }
 
 /* Return true if a row is used as measured: it is a measurement, and it ran at the clock that it names. */
@@ -272,6 +301,7 @@ fl_status fl_advise_rows(const fl_sweep_chip *c, const char *path, const char *g
         least = fmin(least, c->rows.row[i].sm_mhz);
         most = fmax(most, c->rows.row[i].sm_mhz);
     }
+    drop_unheld(sweep, path, s);
     s->own_limit_w = fl_advise_settle_limits(sweep, dev);
     fl_status status = check_rows(&c->rows, path, d);
     if (!status && !platform)
@@ -357,6 +387,7 @@ static fl_status from_stated(const char *path, fl_sweep *sweep, const fl_platfor
     uint32_t *names = NULL;
     size_t count = 0;
     double mem = NAN;
+    drop_unheld(sweep, path, s);
     s->own_limit_w = fl_advise_settle_limits(sweep, dev);
     for (size_t i = 0; i < sweep->row_count; i++) {
         fl_sweep_row *r = &sweep->rows[i];
@@ -446,6 +477,8 @@ fl_status fl_advise_sweep(const fl_advise_source *f, const fl_platform *p, fl_ad
     if (status)
         return status;
     status = fl_sweep_check_units(f->sweep_path, &sweep, &why);
+    if (!status)
+        status = fl_sweep_check_kernels(f->sweep_path, &sweep, &why);
     if (!status)
         status = fl_sweep_check_twice(f->sweep_path, &sweep, &why);
     const bool sound = !status;

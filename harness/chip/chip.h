@@ -40,7 +40,7 @@ typedef struct fl_fit_capped {
 
 typedef struct fl_fit_line { /* the origin of a row */
     size_t entity;
-    double sm_mhz, mem_mhz, time_s, limit_w;
+    double sm_mhz, mem_mhz, time_s, power_w, limit_w;
     int64_t line;
 } fl_fit_line;
 
@@ -136,7 +136,8 @@ fl_status fl_sweep_chip_of_rows(fl_sweep_chip *c, fl_fit_rows *rows, const char 
 /* Reads only the calibration of a platform's file, without rows; `calibrated` says whether the file has one. */
 fl_status fl_sweep_chip_read(const char *platform, fl_sweep_chip *c, fl_diag *d);
 /* The platform's chip by its constants. It gives memory's shares of the times, which a policy sees whether time and
- * power are measured or predicted. chip is NULL where the constants or the sweep's rows are not sufficient. */
+ * power are measured or predicted. chip is NULL where the constants or the sweep's rows are not sufficient; the rows,
+ * with those that are unsound, are there as far as they could be read. */
 fl_status fl_sweep_chip_plain(fl_sweep_chip *c, const char *sweep, const fl_device *dev, fl_diag *d);
 void fl_sweep_chip_free(fl_sweep_chip *c);
 
@@ -290,6 +291,9 @@ fl_status fl_fit_drop_unsound(fl_fit_rows *r, fl_diag *d);
  * calibration has to correct clocks in between. */
 fl_status fl_fit_rows_sound(const fl_texts *files, const fl_texts *only, fl_fit_rows *r, fl_diag *d);
 
+/* Write how far the rows of a workload that were left out lie off, into buf; an empty text where none was. Return buf.
+ */
+char *fl_fit_unsound_said(const fl_fit_rows *r, const char *workload, char *buf, size_t size);
 void fl_fit_sound_notes(const fl_fit_rows *r);  /* prints the findings */
 cJSON *fl_fit_sound_json(const fl_fit_rows *r); /* rows (file, line, workload, kernel, clocks, why) and clocks */
 
@@ -300,6 +304,10 @@ cJSON *fl_fit_sound_json(const fl_fit_rows *r); /* rows (file, line, workload, k
  * file is below that of any GPU, or limits are shares. The message names the factor to the likely unit. path: the file
  * of *s, which the function reads again to find the column. */
 fl_status fl_sweep_check_units(const char *path, const fl_sweep *s, fl_diag *d);
+
+/* Check that no workload has rows of its kernels beside rows of the whole program, for callers that add up kernels:
+ * such rows would count twice. FL_BAD_INPUT, with the line of the first row of a kernel. */
+fl_status fl_sweep_check_kernels(const char *path, const fl_sweep *s, fl_diag *d);
 
 /* Find two rows of the workload, at one memory clock and limit, of which the one at the lower SM clock took less than
  * FL_SWEEP_FASTER of the other's time. No clock explains that (harness/chip/log_run.c has the source). Of several pairs

@@ -30,7 +30,7 @@ static bool is_setting(const char *word, size_t size) {
 
 /* The length of a file's name without its endings (.csv, .telemetry.csv.gz, ...). */
 static size_t stem(const char *base, size_t size) {
-    static const char *const ending[] = {".csv", ".txt", ".log", ".out", ".tsv", ".dat", ".gz", ".telemetry"};
+    static const char *const ending[] = {".csv", ".txt", ".log", ".out", ".tsv", ".dat", ".json", ".gz", ".telemetry"};
     for (size_t i = 0; i < sizeof ending / sizeof *ending; i++) {
         const size_t n = strlen(ending[i]);
         if (size > n && !strncasecmp(base + size - n, ending[i], n))

@@ -29,9 +29,9 @@
 /* A desktop may show some utilisation while no program runs, and a log may show none at all. Where the power has two
  * levels, it then tells when the program ran. */
 #define BACKGROUND 10 /* percent; a lower utilisation is no proof of work */
-#define LEVELS                                                                                                         \
-    0.5 /* an idle GPU draws less than this share of its power under load; of its limit, boards draw 0.06 to           \
-         * 0.26 while idle (models/platforms) */
+/* An idle GPU draws less than this share of its power under load. Idle boards draw 0.06 to 0.26 of their limit
+ * (models/platforms). */
+#define LEVELS 0.5
 
 #define HUNG 0.5         /* share of a run's readings that a sensor may repeat to the last digit ... */
 #define HUNG_UTILITIES 3 /* ... while the utilisation takes fewer values than these */

@@ -160,12 +160,18 @@ static size_t entity_of(fl_fit_rows *r, const fl_sweep *s, const fl_sweep_row *r
     return e->workload && e->kernel ? r->entities - 1 : SIZE_MAX;
 }
 
+/* Of two accounts that differ, that of the energy. */
+static double power_of(const fl_sweep_row *row) {
+    return fl_accounts_differ(row->energy_j, row->power_w * row->time_s) ? row->energy_j / row->time_s : row->power_w;
+}
+
 /* Stores a row's limit and its origin. */
 static fl_status add_line(fl_fit_rows *r, size_t entity, const fl_sweep_row *row, fl_diag *d) {
     if (fl_grow(&r->line, &r->line_room, r->lines + 1, sizeof *r->line))
         return fl_no_memory(d, "the sweep");
     r->line[r->lines++] = (fl_fit_line){entity,      row->sm_mhz,   isnan(row->mem_mhz) ? UNKNOWN : row->mem_mhz,
-                                        row->time_s, limit_of(row), row->line};
+                                        row->time_s, power_of(row), limit_of(row),
+                                        row->line};
     return FL_OK;
 }
 
@@ -220,11 +226,6 @@ static void note_limit(fl_fit_rows *r, double limit) {
         return;
     r->limit_low_w = r->limit_low_w > 0 ? fmin(r->limit_low_w, limit) : limit;
     r->limit_high_w = fmax(r->limit_high_w, limit);
-}
-
-/* Of two accounts that differ, that of the energy. */
-static double power_of(const fl_sweep_row *row) {
-    return fl_accounts_differ(row->energy_j, row->power_w * row->time_s) ? row->energy_j / row->time_s : row->power_w;
 }
 
 /* Keeps what was left out of a file, as sentences for fl_fit_rows_tell. */

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- set clocks, and the clocks that ran ---- */
 
@@ -96,7 +97,7 @@ static const fl_fit_line *line_of(const fl_fit_rows *r, const fl_chip_row *row) 
     for (size_t i = 0; i < r->lines; i++) {
         const fl_fit_line *l = &r->line[i];
         if (l->entity == row->workload && fabs(l->sm_mhz - asked) < 1e-9 && fabs(l->mem_mhz - row->mem_mhz) < 1e-9 &&
-            fabs(l->time_s - row->time_s) <= 0)
+            fabs(l->time_s - row->time_s) <= 0 && !(fabs(l->power_w - row->power_w) > 0))
             return l;
     }
     return NULL;
@@ -214,6 +215,25 @@ static void print_clock(const fl_unsound_clock *c) {
     else
         printf("note: rows at %g MHz count as %.0f MHz, the clock at which the device's own sweep ran there\n",
                c->sm_mhz, c->ran_mhz);
+}
+
+char *fl_fit_unsound_said(const fl_fit_rows *r, const char *workload, char *buf, size_t size) {
+    const fl_fit_unsound *first = NULL;
+    size_t count = 0;
+    for (size_t i = 0; i < r->unsounds; i++)
+        if (!strcmp(r->entity[r->unsound[i].at.entity].workload, workload)) {
+            first = first && first->at.line < r->unsound[i].at.line ? first : &r->unsound[i];
+            count++;
+        }
+    *buf = '\0';
+    if (first)
+        (void)snprintf(
+            buf, size,
+            "%zu row%s not in line with the other clocks; the first is line %lld, %g MHz: %s (time %+.1f %%, "
+            "power %+.1f %%)",
+            count, count == 1 ? " is" : "s are", (long long)first->at.line, first->at.sm_mhz,
+            fl_unsound_text(first->found.kind), first->found.time_pct, first->found.power_pct);
+    return buf;
 }
 
 void fl_fit_sound_notes(const fl_fit_rows *r) {

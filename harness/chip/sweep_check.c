@@ -102,6 +102,24 @@ fl_status fl_sweep_check_twice(const char *path, const fl_sweep *s, fl_diag *d) 
                    s->names[first->workload], first->sm_mhz, first->time_s, other->time_s, (long long)other->line);
 }
 
+fl_status fl_sweep_check_kernels(const char *path, const fl_sweep *s, fl_diag *d) {
+    bool *whole = calloc(s->name_count + 1, sizeof *whole);
+    const fl_sweep_row *part = NULL;
+    if (!whole)
+        return fl_no_memory(d, path);
+    for (size_t i = 0; i < s->row_count; i++)
+        whole[s->rows[i].workload] |= !*s->names[s->rows[i].kernel];
+    for (size_t i = 0; !part && i < s->row_count; i++)
+        if (whole[s->rows[i].workload] && *s->names[s->rows[i].kernel])
+            part = &s->rows[i];
+    free(whole);
+    return part ? fl_fail(d, FL_BAD_INPUT, path, part->line, 1,
+                          "%s has rows of its kernel %s and rows without a kernel, which are of the whole program: "
+                          "expected only one of both",
+                          s->names[part->workload], s->names[part->kernel])
+                : FL_OK;
+}
+
 /* ---- units of a whole file; the reader checks each row ---- */
 
 #define CLOCK_LEAST 30  /* MHz, of a file's highest: GPUs idle at 135 and more; in GHz the fastest have 3.5 */

@@ -98,7 +98,8 @@ fl_status fl_sweep_chip_plain(fl_sweep_chip *c, const char *sweep, const fl_devi
         match_memory(c);
         return FL_OK;
     }
-    fl_sweep_chip_free(c);
+    free(c->chip);
+    c->chip = NULL;
     return s == FL_NO_MEMORY ? fl_no_memory(d, "the chip") : FL_OK;
 }
 

@@ -38,6 +38,30 @@ refuse "kWh alone, oracle" 2 'only.csv:[0-9]+:[0-9]+: .*expected energy_j in J' 
 awk -F, -v OFS=, '$1 == "w3" && $2 == 1010 { $3 /= 2; $5 = "" } 1' "$dir/good.csv" >"$dir/fast.csv"
 succeed "a row that is too fast, oracle" '^w3' "$f" compare "$dir/fast.csv" --platform a100 --bound 5%
 check "is told with its line" grep -qE 'w3 took .* at 1010 MHz \(line 27\), but .*no clock explains' "$dir/err"
+line() { awk -F, -v OFS=, "NR == $2 { $3; \$5 = \"\" } 1" "$dir/good.csv" >"$dir/$1.csv"; } # NAME LINE CHANGE
+line cold 27 '$4 *= 0.6'
+succeed "a row that draws too little, advise" '^w3 +[0-9]+' "$f" advise "$dir/cold.csv" --bound 5%
+check "is left out" grep -q '^note: cold.csv: rows left out, as they did not run at the clock they name .*: 1$' "$dir/out"
+succeed "a table counts it" '^w3' "$f" compare "$dir/cold.csv" --platform a100 --bound 5%
+check "and says so with its line" grep -qE 'cold.csv: 1 row is not in line with the other clocks; the first is line 27, 1010 MHz: .*power -39.9 %.*not to be trusted' "$dir/err"
+check "once" test "$(grep -c 'not in line' "$dir/err")" = 1
+{ cat "$dir/good.csv"; sed -n '27s/,[0-9.]*,[0-9.]*$/,250,/p' "$dir/good.csv"; } >"$dir/cold.csv"
+succeed "of two rows of one setting" '^w3' "$f" compare "$dir/cold.csv" --platform a100 --bound 5%
+check "the wrong one is named" grep -q 'the first is line 42, 1010 MHz' "$dir/err"
+line clockless 27 '$2 = ""'
+succeed "a row without its clock, advise" '^w3 +[0-9]+' "$f" advise "$dir/clockless.csv" --bound 5%
+check "is counted" grep -q 'note: clockless.csv: rows left out, as they name no SM clock: 1' "$dir/out"
+succeed "compare leaves it out too" '^w3' "$f" compare "$dir/clockless.csv" --platform a100
+check "and counts it" grep -q 'note: clockless.csv: rows left out, as they name no SM clock: 1' "$dir/err"
+printf '%s\n' workload,kernel,sm_mhz,time_s,power_w a,,1410,20,300 a,k,1410,12,310 a,,1005,24,200 a,k,1005,14,210 >"$dir/parts.csv"
+parts='parts.csv:3:1: a has rows of its kernel k and rows without a kernel, which are of the whole program'
+refuse "a program and its kernels would count twice, advise" 2 "$parts" "$f" advise "$dir/parts.csv"
+refuse "compare" 2 "$parts" "$f" compare "$dir/parts.csv" --platform a100
+printf '%s\n' workload,power_cap_w,time_s,power_w a,50,24,97 a,200,22,195 a,300,20,290 >"$dir/caps.csv"
+succeed "a sweep of limits has no column of clocks" '^a: a power limit of 200 W' "$f" advise "$dir/caps.csv" --bound 15%
+check "a limit below what the board can hold is no setting" grep -q '^note: caps.csv: 1 settings whose power limit the board did not hold: left out; the first is line 2, 97 W under a limit of 50 W' "$dir/out"
+printf '%s\n' workload,power_cap_w,time_s,power_w a,200,22,580 a,300,20,890 >"$dir/caps.csv"
+succeed "nor is a row judged where the power is of several boards" '^a: a power limit of 200 W' "$f" advise "$dir/caps.csv" --bound 15%
 awk -F, -v OFS=, 'NR > 1 { $3 = 60 * (0.6 + 0.4 * $2 / 1410); $5 = "" } 1' "$dir/good.csv" >"$dir/rises.csv"
 refuse "advise on times that rise with the clock" 2 'rises.csv: w1 took .* at 510 MHz.* no clock explains' "$f" advise "$dir/rises.csv"
 tr , ';' <"$dir/good.csv" >"$dir/semi.csv"
@@ -131,6 +155,35 @@ told advise "$dir/from.telemetry.csv" "$dir/high.csv" --workload program
 told compare "$dir/made.csv" --platform a100
 log 1005 121 203 'NVIDIA A100-SXM4-40GB' >"$dir/again.csv"
 succeed "two that hardly differ" 'program: [0-9]+ MHz' "$f" advise --workload program "$dir/high.csv" "$dir/mid.csv" "$dir/again.csv" "$dir/low.csv" --bound 25%
+awk -F, -v OFS=, 'NR % 7 == 3 { $4 = " 0.00 W" } 1' "$dir/mid.csv" >"$dir/odd.csv"
+succeed "readings of 0 W are none" 'odd.csv: 37 of 260 readings of power_w are 0 W, which no GPU draws: taken as not known' "$f" advise --workload program "$dir/high.csv" "$dir/odd.csv" "$dir/low.csv" --bound 25%
+succeed "nor are they for show" 'power +189.62 W mean' "$f" show "$dir/odd.csv"
+counter() { # FACTOR: 10 Hz of 300 W, with a counter of J times it
+  awk -v x="$1" 'BEGIN { print "# foldline-telemetry 1\nt_ns,device,power_w,energy_j"
+    for (i = 0; i < 100; i++) printf "%d00000000,0,300,%.9g\n", i, i * 30 * x }' >"$dir/counter.csv"
+}
+for unit in 1000:mJ 1e6:uJ 1e-3:kJ 2.7777778e-4:Wh 2.7777778e-7:kWh; do
+  counter "${unit%:*}"
+  succeed "a counter in ${unit#*:}" '^  energy +2970 J$' "$f" show "$dir/counter.csv"
+  check "is left out, in the first lines" grep -q "^note: device 0: the energy counter gives .* W, the power readings 300 W: it seems to count ${unit#*:} instead of J, and is left out" "$dir/out"
+done
+counter 1.5
+succeed "one that differs otherwise is taken" '^  energy +4455 J by the counter$' "$f" show "$dir/counter.csv"
+series() { # LABELS WATTS
+  printf '{"metric": {"__name__": "DCGM_FI_DEV_POWER_USAGE", "gpu": "0", %s}, "values": [[1787000000, "%s"], [1787000015, "%s"]]}' "$1" "$2" "$2"
+}
+for label in Hostname hostname instance; do
+  printf '{"status": "success", "data": {"resultType": "matrix", "result": [%s, %s]}}' "$(series "\"$label\": \"n1\"" 250)" "$(series "\"$label\": \"n2\"" 90)" >"$dir/nodes.json"
+  succeed "boards of two nodes without UUIDs, by $label" '^  power +90 W mean' "$f" show "$dir/nodes.json"
+  check "are two" grep -q '^  power *250 W mean' "$dir/out"
+done
+awk 'BEGIN { print "Start (ns),Duration (ns),CorrId,GrdX,GrdY,GrdZ,BlkX,BlkY,BlkZ,Reg/Trd,StcSMem (MB),DymSMem (MB),Bytes (MB),Throughput (MB/s),SrcMemKd,DstMemKd,Device,Ctx,Strm,Name"
+  for (i = 0; i < 20; i++) printf "%d,900,%d,1,1,1,1,1,1,16,0,0,,,,,Board (0),1,7,k\n", 1000 * i, i }' >"$dir/once.csv"
+{ cat "$dir/once.csv"; sed 1d "$dir/once.csv"; } >"$dir/twice.csv"
+succeed "kernels that are there once" '^kernels +20 ' "$f" show "$dir/once.csv"
+refuse "kernels that are there twice" 2 '20 of 40 kernels and copies are there again, in the same stream' "$f" show "$dir/twice.csv"
+awk 'BEGIN { print "t_ns,prompt_tokens,output_tokens"; for (i = 0; i < 20; i++) printf "%d000000000,100,10\n", 86400 + i }' >"$dir/late.csv"
+succeed "requests that begin a day late" '^note: late.csv: .* line 2: the first request arrives at 86400 s, and the last 19 s later: the time before counts' "$f" import "$dir/late.csv"
 log 1005 120 200 'NVIDIA H100 PCIe' >"$dir/odd.csv"
 wrong "logs of two boards" 'odd.csv: the board is NVIDIA H100 PCIe, but NVIDIA A100-SXM4-40GB in .*high.csv'
 finish

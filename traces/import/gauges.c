@@ -283,7 +283,8 @@ fl_status fl_board_of(fl_boards *b, const fl_csv_row *row, size_t i, int64_t ind
 
 void fl_boards_say(const fl_boards *b, fl_imported *out) {
     if (b->moved)
-        fl_import_doubt(out, "boards of several nodes have the same index: told apart by uuid, bus or serial number");
+        fl_import_doubt(out,
+                        "boards of several nodes have the same index: told apart by uuid, bus, serial number or host");
 }
 
 void fl_boards_free(fl_boards *b) {

@@ -70,10 +70,21 @@ static void note_other(loader *l, const char *name) {
         snprintf(l->other + used, sizeof l->other - used, "%s%s", used ? ", " : "", name);
 }
 
+/* host: NULL, or the node of a board without a UUID. */
+typedef struct series_of {
+    const char *gpu, *uuid, *mig, *host;
+} series_of;
+
 /* The board of a series. *whole: false for a reading that is of a part of the board alone, or that another instance
- * gives too. instance: NULL outside MIG. */
-static fl_status board_of(loader *l, const char *gpu, const char *uuid, const char *instance, const char *name,
-                          int64_t line, size_t *board, bool *whole, fl_diag *d) {
+ * gives too. */
+static fl_status board_of(loader *l, const series_of *of, const char *name, int64_t line, size_t *board, bool *whole,
+                          fl_diag *d) {
+    const char *gpu = of->gpu, *uuid = of->uuid, *instance = of->mig;
+    char node[256];
+    if (!uuid && gpu && of->host) { /* boards of two nodes share their numbers */
+        (void)snprintf(node, sizeof node, "%s gpu %s", of->host, gpu);
+        uuid = node;
+    }
     const fl_field field = {gpu ? gpu : "", gpu ? strlen(gpu) : 0, 1};
     const fl_csv_row row = {l->file, line, &field, 1, false};
     int64_t index = -1;
@@ -178,23 +189,23 @@ static void next_scrape(loader *l, size_t gauge, size_t board) {
 
 static fl_status read_sample(loader *l, char *text, int64_t line, fl_diag *d) {
     char *name, *label[LABELS_MAX], *value[LABELS_MAX], *number, *time;
-    const char *gpu = NULL, *uuid = NULL;
-    size_t labels = 0, board = 0;
-    const char *instance = NULL;
+    series_of of = {0};
+    size_t count = 0, board = 0;
     bool whole;
-    if (!cut_sample(text, &name, label, value, &labels, &number, &time))
+    if (!cut_sample(text, &name, label, value, &count, &number, &time))
         return fl_left_empty(&l->g.r.left, l->file, line, 1, d, "no reading, but '%.120s'", text);
     const size_t gauge = gauge_of(name);
     if (gauge == sizeof GAUGE / sizeof *GAUGE) {
         note_other(l, name);
         return FL_OK;
     }
-    for (size_t i = 0; i < labels; i++) {
-        gpu = !strcmp(label[i], "gpu") ? value[i] : gpu;
-        uuid = !strcasecmp(label[i], "uuid") ? value[i] : uuid;
-        instance = !strcmp(label[i], "GPU_I_ID") ? value[i] : instance;
+    for (size_t i = 0; i < count; i++) {
+        of.gpu = !strcmp(label[i], "gpu") ? value[i] : of.gpu;
+        of.uuid = !strcasecmp(label[i], "uuid") ? value[i] : of.uuid;
+        of.mig = !strcmp(label[i], "GPU_I_ID") ? value[i] : of.mig;
+        of.host = !strcasecmp(label[i], "hostname") ? value[i] : of.host;
     }
-    fl_status s = board_of(l, gpu, uuid, instance, name, line, &board, &whole, d);
+    fl_status s = board_of(l, &of, name, line, &board, &whole, d);
     if (s || !whole)
         return s;
     int64_t ms = -1;
@@ -241,7 +252,12 @@ static fl_status take_series(loader *l, const cJSON *series, int64_t line, fl_di
     const cJSON *metric = cJSON_GetObjectItemCaseSensitive(series, "metric"),
                 *values = cJSON_GetObjectItemCaseSensitive(series, "values"),
                 *one = cJSON_GetObjectItemCaseSensitive(series, "value"), *pair;
-    const char *name = fl_json_member_text(metric, "__name__"), *uuid = fl_json_member_text(metric, "UUID");
+    const char *name = fl_json_member_text(metric, "__name__");
+    series_of of = {fl_json_member_text(metric, "gpu"), fl_json_member_text(metric, "UUID"),
+                    fl_json_member_text(metric, "GPU_I_ID"), fl_json_member_text(metric, "Hostname")};
+    of.uuid = of.uuid ? of.uuid : fl_json_member_text(metric, "uuid");
+    of.host = of.host ? of.host : fl_json_member_text(metric, "hostname");
+    of.host = of.host ? of.host : fl_json_member_text(metric, "instance");
     size_t board = 0;
     bool whole;
     l->series++;
@@ -253,9 +269,7 @@ static fl_status take_series(loader *l, const cJSON *series, int64_t line, fl_di
         note_other(l, name);
         return FL_OK;
     }
-    const char *instance = fl_json_member_text(metric, "GPU_I_ID");
-    fl_status s = board_of(l, fl_json_member_text(metric, "gpu"), uuid ? uuid : fl_json_member_text(metric, "uuid"),
-                           instance, name, line, &board, &whole, d);
+    fl_status s = board_of(l, &of, name, line, &board, &whole, d);
     if (s || !whole)
         return s;
     if (one)

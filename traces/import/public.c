@@ -83,7 +83,8 @@ static fl_status read_telemetry(const char *path, const fl_import_options *o, fl
 }
 
 static bool sweep_header(const fl_cells *line) {
-    return fl_cells_have(line, "workload") && fl_cells_have(line, "sm_mhz") && fl_cells_have(line, "time_s");
+    return fl_cells_have(line, "workload") && fl_cells_have(line, "time_s") &&
+           (fl_cells_have(line, "sm_mhz") || fl_cells_have(line, "power_cap_w"));
 }
 
 static bool detect_sweep(const char *path, const char *head, size_t size) {

@@ -151,6 +151,49 @@ static void note_pauses(fl_imported *out, int32_t device, const double *time, si
             device, pauses, sum, time[first] - time[first - 1], time[first - 1] - time[0]);
 }
 
+/* No GPU that answers draws nothing: such a reading is that of a sensor which is not ready, or of a second die. */
+static void drop_zeros(fl_imported *out) {
+    fl_telemetry *t = &out->telemetry;
+    for (size_t c = 0; c < t->signal_count; c++) {
+        size_t zeros = 0, known = 0;
+        for (size_t n = 0; n < t->row_count; n++) {
+            double *x = &t->value[n * t->signal_count + c];
+            if (t->device[n] < 0 || isnan(*x) ||
+                (strcmp(t->signal[c], "power_w") != 0 && strcmp(t->signal[c], "power_instant_w") != 0))
+                continue;
+            known++;
+            zeros += *x <= 0;
+            *x = *x > 0 ? *x : (double)NAN;
+        }
+        if (zeros)
+            fl_import_doubt(out, "%zu of %zu readings of %s are 0 W, which no GPU draws: taken as not known", zeros,
+                            known, t->signal[c]);
+    }
+}
+
+/* Drop the counter of a device whose power it gives in another unit than the power readings. */
+static bool other_unit(fl_imported *out, int32_t device, double counter_w, double sensor_w) {
+    static const struct {
+        double factor;
+        const char *unit;
+    } known[] = {{1e3, "mJ"}, {1e6, "uJ"}, {1e-3, "kJ"}, {1 / 3.6e3, "Wh"}, {1 / 3.6e6, "kWh"}};
+    fl_telemetry *t = &out->telemetry;
+    const size_t column = fl_telemetry_signal(t, device < 0 ? "node_energy_j" : "energy_j");
+    size_t k = 0;
+    while (k < sizeof known / sizeof *known && !(fabs(counter_w / sensor_w / known[k].factor - 1) < 0.2))
+        k++;
+    if (k == sizeof known / sizeof *known)
+        return false;
+    for (size_t n = 0; n < t->row_count; n++)
+        if (t->device[n] == device)
+            t->value[n * t->signal_count + column] = NAN;
+    fl_import_doubt(out,
+                    "device %d: the energy counter gives %.5g W, the power readings %.5g W: it seems to count %s "
+                    "instead of J, and is left out",
+                    device, counter_w, sensor_w, known[k].unit);
+    return true;
+}
+
 /* A column of which even the highest value is below that of any GPU may be in a larger unit. */
 static void note_units(fl_imported *out) {
     static const struct {
@@ -181,7 +224,7 @@ static fl_status note_accounts(fl_imported *out, int32_t device, fl_diag *d) {
     const fl_held_over whole = {INT64_MIN, INT64_MAX, true};
     double counter = NAN, sensor = NAN;
     const fl_status s = fl_telemetry_accounts(&out->telemetry, device, &whole, &counter, &sensor, d);
-    if (!s && fl_accounts_differ(counter, sensor))
+    if (!s && fl_accounts_differ(counter, sensor) && !other_unit(out, device, counter, sensor))
         fl_import_doubt(
             out,
             "device %d: two accounts of its energy differ: %.5g W by the energy counter, %.5g W by the power "
@@ -201,6 +244,8 @@ fl_status fl_import_telemetry(fl_imported *out, const fl_left_out *left, const c
     fl_status s = time && room && has && row ? fl_import_left(out, left, d) : fl_no_memory(d, "the telemetry");
     for (size_t n = 0; has && n < t->row_count; n++)
         has[t->device[n] + 1] = true;
+    if (!s)
+        drop_zeros(out);
     for (int32_t device = -1; !s && device <= last; device++) {
         size_t count = 0;
         if (!has[device + 1])

@@ -102,6 +102,38 @@ fl_status fl_gather_op(fl_gather *g, const char *name, size_t size, const uint32
 
 /* ---- the whole ---- */
 
+static int by_place(const void *a, const void *b) {
+    const fl_trace_op *x = *(const fl_trace_op *const *)a, *y = *(const fl_trace_op *const *)b;
+    const int64_t p[] = {x->device, x->process, x->stream, x->start_ns, x->end_ns, x->kind},
+                  q[] = {y->device, y->process, y->stream, y->start_ns, y->end_ns, y->kind};
+    for (size_t i = 0; i < sizeof p / sizeof *p; i++)
+        if (p[i] != q[i])
+            return p[i] < q[i] ? -1 : 1;
+    return 0;
+}
+
+/* A stream does not run one kernel twice at the same time. A few such ops may be branches of a graph. */
+static fl_status check_twice(const fl_kernel_trace *t, fl_diag *d) {
+    const fl_trace_op **op = malloc((t->op_count + 1) * sizeof *op);
+    size_t count = 0, twice = 0;
+    if (!op)
+        return fl_no_memory(d, NULL);
+    for (size_t i = 0; i < t->op_count; i++)
+        if ((t->ops[i].type == FL_OP_KERNEL || t->ops[i].type == FL_OP_COPY) && t->ops[i].end_ns > t->ops[i].start_ns)
+            op[count++] = &t->ops[i];
+    qsort(op, count, sizeof *op, by_place);
+    for (size_t i = 1; i < count; i++)
+        twice += by_place(&op[i - 1], &op[i]) == 0;
+    free(op);
+    if (twice <= FL_LEFT_ROWS || (double)twice <= 2 * FL_LEFT_SHARE * (double)count)
+        return FL_OK;
+    return fl_refuse(
+        d,
+        "%zu of %zu kernels and copies are there again, in the same stream and to the nanosecond at the same "
+        "time: expected each once (was a report written into the file twice?)",
+        twice, count);
+}
+
 fl_status fl_gather_end(fl_gather *g, fl_diag *d) {
     fl_kernel_trace *t = &g->out->kernels;
     fl_status status = FL_OK;
@@ -109,6 +141,8 @@ fl_status fl_gather_end(fl_gather *g, fl_diag *d) {
     char text[256];
     if (g->disorder && !t->wait_count && !(status = fl_ops_sort(t, d)))
         status = fl_import_note(g->out, d, "rows were not in order of time: sorted");
+    if (!status && g->overlap)
+        status = check_twice(t, d);
     if (!status && g->overlap)
         status = fl_lanes_part(t, false, &parted, d);
     for (int i = 0; !status && fl_lanes_text(&parted, i, text, sizeof text); i++)

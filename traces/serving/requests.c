@@ -298,6 +298,20 @@ fl_status fl_requests_order(fl_requests *r, fl_left_out *left, fl_diag *d) {
     return s;
 }
 
+#define LATE_REQUESTS 10 /* of fewer, the first may well come later than the others take together */
+#define LATE_NS INT64_C(1000000000)
+
+/* Time before the first request counts as time of the run. */
+static void doubt_late(const fl_requests *r, fl_left_out *left) {
+    const int64_t first = r->count ? r->row[0].t_ns : 0, span = r->count ? r->row[r->count - 1].t_ns - first : 0;
+    if (r->count >= LATE_REQUESTS && first > LATE_NS && first > span)
+        fl_left_doubt(
+            left, r->row[0].line,
+            "the first request arrives at %.6g s, and the last %.6g s later: the time before counts, with its "
+            "idle energy; expected t_ns from the begin of the run",
+            (double)first * 1e-9, (double)span * 1e-9);
+}
+
 fl_status fl_requests_read(const char *path, fl_requests *r, fl_left_out *left, fl_diag *d) {
     static const fl_csv_options OPTIONS = {.trim = true, .format = "foldline-requests", .head_optional = true};
     request_loader l = {.left = fl_left_begin(left)};
@@ -308,6 +322,8 @@ fl_status fl_requests_read(const char *path, fl_requests *r, fl_left_out *left, 
         s = fl_csv_read(path, &OPTIONS, &l.r.head, on_request_row, &l, d);
     if (!s)
         s = fl_requests_order(&l.r, &l.left, d);
+    if (!s)
+        doubt_late(&l.r, &l.left);
     fl_left_earlier(&l.left, fl_head_get(&l.r.head, FL_LEFT_KEY));
     if (!s)
         s = fl_left_end(&l.left, left, path, d);

@@ -83,6 +83,7 @@ typedef struct fl_sweep_model {
     fl_left_out left; /* of its file */
     uint32_t *names;  /* count: indices of the workloads' names */
     size_t count;
+    size_t clockless; /* rows left out because they have no SM clock, where others have one */
     bool fitted;
     fl_diag twice;       /* rows of one setting contradict each other; status FL_OK: none do */
     fl_sweep_chip chip;  /* of --model fitted */

@@ -326,6 +326,28 @@ static fl_status fl_sweep_notes(const fl_sweep *sweep, uint32_t name, char ***no
 
 /* ---- rows or a fit as the model ---- */
 
+static void drop_clockless(fl_sweep_model *m) {
+    fl_sweep *s = &m->sweep;
+    size_t kept = 0;
+    for (size_t i = 0; i < s->row_count; i++)
+        kept += isnan(s->rows[i].sm_mhz) ? 0 : 1;
+    if (!kept)
+        return;
+    m->clockless = s->row_count - kept;
+    kept = 0;
+    for (size_t i = 0; i < s->row_count; i++) {
+        if (isnan(s->rows[i].sm_mhz))
+            continue;
+        s->rows[kept] = s->rows[i];
+        if (s->activity)
+            memmove(s->activity + kept * FL_COUNTERS, s->activity + i * FL_COUNTERS, FL_COUNTERS * sizeof(double));
+        if (s->util)
+            memmove(s->util + kept * FL_UTILS, s->util + i * FL_UTILS, FL_UTILS * sizeof(double));
+        kept++;
+    }
+    s->row_count = kept;
+}
+
 fl_status fl_sweep_model_open(const char *path, const char *model, const char *platform, fl_sweep_model *m,
                               fl_diag *d) {
     fl_platform p = {0};
@@ -334,7 +356,11 @@ fl_status fl_sweep_model_open(const char *path, const char *model, const char *p
         return fl_refuse(d, "--model '%s': expected table or fitted", model);
     fl_status s = fl_sweep_open(path, false, &m->sweep, &m->left, d);
     if (!s)
+        drop_clockless(m);
+    if (!s)
         s = fl_sweep_check_units(path, &m->sweep, d);
+    if (!s)
+        s = fl_sweep_check_kernels(path, &m->sweep, d);
     if (!s && (s = fl_sweep_check_twice(path, &m->sweep, &m->twice)) == FL_BAD_INPUT && !m->fitted)
         s = FL_OK; /* a note of each workload tells it */
     else if (s && m->twice.status)
@@ -426,6 +452,18 @@ static fl_status note_unused(const fl_sweep *s, uint32_t name, const fl_workload
     return status;
 }
 
+/* Name the rows that the fits leave out. A table replays them, and a static clock may be one of them. */
+static fl_status note_unsound(const fl_sweep_model *m, uint32_t name, char ***note, size_t *notes, fl_diag *d) {
+    char said[300];
+    return *fl_fit_unsound_said(&m->plain.rows, m->sweep.names[name], said, sizeof said)
+               ? fl_sweep_note(
+                     note, notes, d,
+                     "%s. Advise and fits leave such rows out, a table counts them: what is computed from them "
+                     "is not to be trusted",
+                     said)
+               : FL_OK;
+}
+
 fl_status fl_sweep_model_build(const fl_sweep_model *m, size_t i, const fl_node_spec *node,
                                const fl_sweep_replay *replay, fl_workload **w, fl_stated *stated, char ***note,
                                size_t *notes, fl_diag *d) {
@@ -433,12 +471,16 @@ fl_status fl_sweep_model_build(const fl_sweep_model *m, size_t i, const fl_node_
     const fl_device *dev = &node->device[node->gpu[0]];
     fl_predicted p = {0};
     fl_status s = note_left(&m->left, note, notes, d);
+    if (!s && m->clockless)
+        s = fl_sweep_note(note, notes, d, "rows left out, as they name no SM clock: %zu", m->clockless);
     if (!s && m->twice.status)
         s = fl_sweep_note(note, notes, d,
                           "line %lld: %s; each setting is the mean of its rows, which is not to be trusted",
                           (long long)m->twice.line, m->twice.message);
     if (!s)
         s = fl_sweep_notes(&m->sweep, name, note, notes, d);
+    if (!s && !m->fitted)
+        s = note_unsound(m, name, note, notes, d);
     if (!s && m->fitted) {
         s = fl_sweep_chip_predict(&m->chip, m->path, &m->sweep, name, dev, &p, d);
         if (!s)
