@@ -14,6 +14,7 @@
 #include "traces/serving/serving.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -286,20 +287,29 @@ static void print_spread(const char *what, const fl_serving_spread *e) {
            e->median, e->p95, e->worst, e->bias);
 }
 
-static void print_latency(const char *what, double simulated, double measured) {
-    printf("%-14s %12.4f %12.4f %+8.2f %%\n", what, measured, simulated, 100 * (simulated / measured - 1));
+static const struct { /* of a comparison */
+    const char *name, *key;
+    size_t at;
+} LATENCIES[] = {{"TTFT mean", "ttft_mean", offsetof(fl_serving_latency, ttft_mean)},
+                 {"TTFT p50", NULL, offsetof(fl_serving_latency, ttft_p50)},
+                 {"TTFT p99", NULL, offsetof(fl_serving_latency, ttft_p99)},
+                 {"TPOT p50", "tpot_p50", offsetof(fl_serving_latency, tpot_p50)},
+                 {"TPOT p99", "tpot_p99", offsetof(fl_serving_latency, tpot_p99)},
+                 {"end to end p50", "e2e_p50", offsetof(fl_serving_latency, e2e_p50)},
+                 {"end to end p99", "e2e_p99", offsetof(fl_serving_latency, e2e_p99)}};
+
+static double latency(const fl_serving_latency *l, size_t i) {
+    return *(const double *)(const void *)((const char *)l + LATENCIES[i].at);
 }
 
 static void print_comparison(const char *what, const comparison *c) {
     printf("\n%s: requests %zu to %zu\n%-14s %12s %12s %10s\n", what, c->from, c->to - 1, "s", "measured", "simulated",
            "error");
-    print_latency("TTFT mean", c->simulated.ttft_mean, c->measured.ttft_mean);
-    print_latency("TTFT p50", c->simulated.ttft_p50, c->measured.ttft_p50);
-    print_latency("TTFT p99", c->simulated.ttft_p99, c->measured.ttft_p99);
-    print_latency("TPOT p50", c->simulated.tpot_p50, c->measured.tpot_p50);
-    print_latency("TPOT p99", c->simulated.tpot_p99, c->measured.tpot_p99);
-    print_latency("end to end p50", c->simulated.e2e_p50, c->measured.e2e_p50);
-    print_latency("end to end p99", c->simulated.e2e_p99, c->measured.e2e_p99);
+    for (size_t i = 0; i < sizeof LATENCIES / sizeof *LATENCIES; i++) {
+        const double simulated = latency(&c->simulated, i), measured = latency(&c->measured, i);
+        printf("%-14s %12.4f %12.4f %+8.2f %%\n", LATENCIES[i].name, measured, simulated,
+               100 * (simulated / measured - 1));
+    }
 }
 
 static void print_law(const fl_step_law *l, uint32_t token_budget, uint32_t max_seqs) {
@@ -361,19 +371,14 @@ static void print_text(const options *o, const result *r) {
 
 static void put_comparison(cJSON *json, const char *name, const comparison *c) {
     cJSON *o = cJSON_AddObjectToObject(json, name);
-    const struct {
-        const char *key;
-        double simulated, measured;
-    } row[] = {{"ttft_mean", c->simulated.ttft_mean, c->measured.ttft_mean},
-               {"tpot_p50", c->simulated.tpot_p50, c->measured.tpot_p50},
-               {"tpot_p99", c->simulated.tpot_p99, c->measured.tpot_p99},
-               {"e2e_p50", c->simulated.e2e_p50, c->measured.e2e_p50},
-               {"e2e_p99", c->simulated.e2e_p99, c->measured.e2e_p99}};
-    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
-        cJSON *one = cJSON_AddObjectToObject(o, row[i].key);
-        fl_json_add_real(one, "measured_s", row[i].measured);
-        fl_json_add_real(one, "simulated_s", row[i].simulated);
-        fl_json_add_real(one, "error_pct", 100 * (row[i].simulated / row[i].measured - 1));
+    for (size_t i = 0; i < sizeof LATENCIES / sizeof *LATENCIES; i++) {
+        if (!LATENCIES[i].key)
+            continue;
+        const double simulated = latency(&c->simulated, i), measured = latency(&c->measured, i);
+        cJSON *one = cJSON_AddObjectToObject(o, LATENCIES[i].key);
+        fl_json_add_real(one, "measured_s", measured);
+        fl_json_add_real(one, "simulated_s", simulated);
+        fl_json_add_real(one, "error_pct", 100 * (simulated / measured - 1));
     }
 }
 

@@ -101,6 +101,7 @@ static void print_text(const fl_serving_oracle *o, const fl_serving_margin *m, d
     const fl_serving_point *all = at_default(o);
     const char *name = o->scenes.item[0]->w->name;
     char clocks[512];
+    fl_scene_assumed(&o->scenes, stdout);
     if (o->best == o->count) {
         printf("%s: no clock meets the targets", name);
         if (m->recorded < o->count)

@@ -66,7 +66,7 @@ static double times_of(const char *layer, uint32_t blocks) {
 }
 
 /* The table of the layers' sum; blocks 0: each layer once. */
-static void sum_layers(const fl_layers *l, uint32_t blocks, fl_step_table *t) {
+static void sum_layers(const fl_layers *l, uint32_t blocks, fl_step_grid *t) {
     t->at = fl_must(malloc(l->count * sizeof *t->at));
     t->time_s = fl_must(malloc(l->count * sizeof *t->time_s));
     t->count = points_of(l, t->at);
@@ -113,7 +113,7 @@ static fl_step_law law_of_sums(const fl_serving_layers *t, const fl_serving *s) 
 /* ---- how far compute and memory overlap in matrix products ---- */
 
 typedef struct overlap {
-    const fl_step_table *t;
+    const fl_step_grid *t;
     size_t count;
 } overlap;
 

@@ -136,11 +136,6 @@ fl_serving_latency fl_serving_latency_of(const fl_requests *r, const fl_serving_
 #define LATENCY_SD 0.01
 enum { GRID = 4 }; /* points on either side of the middle */
 
-static void scale_points(double *time_s, size_t count, double factor) {
-    for (size_t i = 0; i < count; i++)
-        time_s[i] *= factor;
-}
-
 void fl_serving_scale(fl_step_law *law, fl_serving_factors by) {
     double *const time[] = {&law->host_s,    &law->host_sequence_s, &law->token, &law->sequence,
                             &law->weights_s, &law->weights_clock,   &law->pair,  &law->chunk_key};
@@ -153,12 +148,10 @@ void fl_serving_scale(fl_step_law *law, fl_serving_factors by) {
         *decodes[i] *= by.all * by.decodes;
     for (size_t i = 0; i < sizeof experts / sizeof *experts; i++)
         *experts[i] *= by.all * by.experts;
-    scale_points(law->by_tokens.time_s, law->by_tokens.count, by.all);
-    scale_points(law->by_sequence.time_s, law->by_sequence.count, by.all);
-    scale_points(law->by_chunk.time_s, law->by_chunk.count, by.all);
-    scale_points(law->by_experts.time_s, law->by_experts.count, by.all * by.experts);
-    scale_points(law->by_decodes.time_s, law->by_decodes.count, by.all * by.decodes);
-    scale_points(law->by_decodes_beside.time_s, law->by_decodes_beside.count, by.all * by.decodes);
+    const double table[FL_STEP_GRIDS] = {1, 1, by.decodes, by.decodes, 1, by.experts};
+    for (size_t k = 0; k < FL_STEP_GRIDS; k++)
+        for (size_t i = 0; i < law->grid[k].count; i++)
+            law->grid[k].time_s[i] *= by.all * table[k];
 }
 
 typedef struct calibration {

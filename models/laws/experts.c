@@ -111,7 +111,7 @@ static double ratio_along(const fl_step_law *law, size_t from, size_t to, double
     return here + (ratio_at(law, i + 1) - here) * (touched - experts[i]) / (experts[i + 1] - experts[i]);
 }
 
-static size_t line_end(const fl_step_grid *g, size_t from) {
+size_t fl_step_line_end(const fl_step_grid *g, size_t from) {
     size_t to = from;
     while (to < g->count && g->at[to] == g->at[from])
         to++;
@@ -122,15 +122,15 @@ static double ratio(const fl_step_law *law, double n, double touched) {
     const fl_step_grid *g = &law->by_experts;
     if (!g->count)
         return 1;
-    size_t from = 0, to = line_end(g, 0);
+    size_t from = 0, to = fl_step_line_end(g, 0);
     while (to < g->count && g->at[to] <= n) {
         from = to;
-        to = line_end(g, from);
+        to = fl_step_line_end(g, from);
     }
     const double here = ratio_along(law, from, to, touched);
     if (n <= g->at[from] || to == g->count)
         return here;
-    const double next = ratio_along(law, to, line_end(g, to), touched);
+    const double next = ratio_along(law, to, fl_step_line_end(g, to), touched);
     return here + (next - here) * (n - g->at[from]) / (g->at[to] - g->at[from]);
 }
 

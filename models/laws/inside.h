@@ -16,6 +16,8 @@ typedef struct fl_step_part {
 
 /* The experts of a step of `tokens` tokens on the slowest rank, all blocks together. */
 fl_step_part fl_step_experts_at(const fl_step_law *law, double tokens, double ghz, double m);
+/* Return the end of the rows [from, ...) that have the same `at`. */
+size_t fl_step_line_end(const fl_step_grid *g, size_t from);
 /* Return true if the law's numbers of experts, ranks and replicas can be. */
 bool fl_step_experts_sound(const fl_step_law *law);
 

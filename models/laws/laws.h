@@ -154,14 +154,14 @@ fl_model_status fl_cpu_row_make(const fl_cpu_spec *cpu, const fl_host_load *load
  *       + |e' D / f, KV of the decodes (k / m + k' / f)|                                 attention of decodes
  *       + max over ranks r of M(n_r, E_r) + exchanges(N)                                 mixture of experts
  *
- * A mixture of experts: M(n, E) = m0 + |a_e n / f, E (w_e / m + w_e' / f)|. The weights of the E experts that a rank's tokens touch
- * are read once, and n tokens of top_k expert rows each are computed. N counts the tokens of all data-parallel
- * replicas, which step together and share the experts.
+ * A mixture of experts: M(n, E) = m0 + |a_e n / f, E (w_e / m + w_e' / f)|. The weights of the E experts that a rank's
+ * tokens touch are read once, and n tokens of top_k expert rows each are computed. N counts the tokens of all
+ * data-parallel replicas, which step together and share the experts.
  *
  * q(n) rounds up to the tiles of a matrix product: powers of two to 128, then multiples of 128. c': a chunk walks all
  * keys before it one after another, which bounds a short chunk over a long context. Beside a prompt chunk decodes run
  * in its kernel, which cannot share the keys among the query heads of a group: e' and k have values of their own there.
- * Layer tables of one clock replace a q(n) + e s and w there, see fl_step_table: their least time is the memory's part,
+ * Layer tables of one clock replace a q(n) + e s and w there, see fl_step_grid: their least time is the memory's part,
  * and the rest compute. At other clocks the law then assumes that compute goes as 1 / f and memory as 1 / m, except for
  * w' / f of the least time of by_tokens, and the same share of that of by_sequence. */
 
@@ -187,22 +187,16 @@ void fl_step_add_decode(fl_step_shape *s, uint64_t context);
 /* The step of a data-parallel replica that has no requests while others have: one token without context. */
 static inline fl_step_shape fl_step_empty(void) { return (fl_step_shape){.tokens = 1, .sequences = 1}; }
 
-/* Seconds measured at the reference clock against tokens or sequences: points ascending, joined by lines; beyond the
- * last point, proportional. */
-typedef struct fl_step_table {
-    double *at, *time_s; /* owned by the law */
-    size_t count;        /* 0 = the law has no such table */
-} fl_step_table;
-
-/* Seconds of attention measured at ref_sm_mhz, for `at` decodes with `kv` tokens of KV each, or for a prompt chunk of
- * `at` tokens over kv earlier ones: rows ascending by at, then by kv. Joined by lines along either; below the first its
- * value, beyond the last proportional. It corrects the law's equation by the factor by which that is off there, at all
- * clocks. */
+/* Seconds measured at ref_sm_mhz, against tokens or sequences (kv NULL), for `at` decodes with `kv` tokens of KV each,
+ * or for a prompt chunk of `at` tokens over kv earlier ones: rows ascending by at, then by kv. Joined by lines along
+ * either; below the first its value, beyond the last proportional. A grid with kv corrects the law's equation by the
+ * factor by which that is off there, at all clocks. */
 typedef struct fl_step_grid {
     double *at, *kv, *time_s; /* owned by the law */
     size_t count;             /* 0 = the law has no such grid */
 } fl_step_grid;
 
+enum { FL_STEP_GRIDS = 6 };
 enum { FL_STEP_CLOCKS = 64 }; /* clocks of a law's measurements, at most */
 
 typedef struct fl_step_law {
@@ -217,10 +211,16 @@ typedef struct fl_step_law {
     double kv_beside_s, decode_beside;
     double beside_token; /* decodes beside n prompt tokens take 1 + beside_token n times as long as beside few */
     double sharpness, attention_sharpness; /* p of the norms, >= 1 */
-    fl_step_table by_tokens;   /* all that depends on the tokens of the step, and what each step costs anyway */
-    fl_step_table by_sequence; /* all that depends on its sequences */
-    fl_step_grid by_decodes, by_decodes_beside; /* attention of decodes: alone, and beside a chunk of few tokens */
-    fl_step_grid by_chunk;                      /* attention of a prompt chunk */
+    union {                                /* in the order of a serving file */
+        struct {
+            fl_step_grid by_tokens;   /* all that depends on the tokens of the step, and what each step costs anyway */
+            fl_step_grid by_sequence; /* all that depends on its sequences */
+            fl_step_grid by_decodes, by_decodes_beside; /* attention of decodes: alone, and beside a chunk */
+            fl_step_grid by_chunk;                      /* attention of a prompt chunk */
+            fl_step_grid by_experts; /* of a mixture, in all blocks: `at` tokens, kv experts that they touch */
+        };
+        fl_step_grid grid[FL_STEP_GRIDS];
+    };
     /* Steps of no more tokens than this are padded to the sizes of captured CUDA graphs: 1, 2, 4, multiples of 8 to
      * 256, of 16 beyond. 0 = none are. Only where by_tokens is there: a law fitted to whole steps has it in them. */
     uint32_t graph_tokens;
@@ -234,11 +234,9 @@ typedef struct fl_step_law {
     /* Mixture of experts: each token chooses top_k of `experts` in every block. Expert e lies on rank e expert_ranks /
      * experts, cut into expert_slices parts on as many GPUs. m0 and w_e in s, w_e' and a_e in GHz s, for all blocks
      * together; w_e' > 0: they were measured at several clocks. expert_load: how much they load the chip, over products
-     * of the same times; 0: not known, taken as 1. The grid, at ref_sm_mhz, corrects M as others do: `at` tokens, kv
-     * experts. experts 0: the model has none. */
+     * of the same times; 0: not known, taken as 1. experts 0: the model has none. */
     uint32_t experts, top_k, expert_ranks, expert_slices;
     double expert_floor_s, expert_s, expert_clock, expert_token, expert_sharpness, expert_load;
-    fl_step_grid by_experts;
     double expert_skew; /* exponent of the experts' popularity by Zipf's law; 0: all alike */
     uint32_t expert_seed;
     double *popularity; /* probability that a token chooses an expert; owned; NULL: top_k / experts of each */

@@ -112,41 +112,21 @@ fl_step_law fl_step_law_none(void) {
                          .replicas = 1};
 }
 
-static void table_free(fl_step_table *t) {
-    free(t->at);
-    free(t->time_s);
-}
-
-static void grid_free(fl_step_grid *g) {
-    free(g->at);
-    free(g->kv);
-    free(g->time_s);
-}
-
 void fl_step_law_free(fl_step_law *law) {
-    table_free(&law->by_tokens);
-    table_free(&law->by_sequence);
-    grid_free(&law->by_decodes);
-    grid_free(&law->by_decodes_beside);
-    grid_free(&law->by_chunk);
-    grid_free(&law->by_experts);
+    for (size_t i = 0; i < FL_STEP_GRIDS; i++) {
+        free(law->grid[i].at);
+        free(law->grid[i].kv);
+        free(law->grid[i].time_s);
+    }
     free(law->popularity);
     *law = (fl_step_law){0};
 }
 
-static bool table_is_sound(const fl_step_table *t) {
-    for (size_t i = 0; i < t->count; i++)
-        if (!(t->at[i] > (i ? t->at[i - 1] : 0)) || !isfinite(t->at[i]) || !(t->time_s[i] > 0) ||
-            !isfinite(t->time_s[i]))
-            return false;
-    return true;
-}
-
 static bool grid_is_sound(const fl_step_grid *g) {
     for (size_t i = 0; i < g->count; i++) {
-        const bool same = i && g->at[i] == g->at[i - 1];
-        if (!(g->at[i] >= 1) || !isfinite(g->at[i]) || (i && g->at[i] < g->at[i - 1]) ||
-            !(same ? g->kv[i] > g->kv[i - 1] : g->kv[i] >= 0) || !isfinite(g->kv[i]) || !(g->time_s[i] > 0) ||
+        const double at = g->at[i], before = i ? g->at[i - 1] : 0, kv = g->kv ? g->kv[i] : 0;
+        const bool ascends = at > before || (i && g->kv && at >= before && kv > g->kv[i - 1]);
+        if (!ascends || !(at >= 1) || !isfinite(at) || !(kv >= 0) || !isfinite(kv) || !(g->time_s[i] > 0) ||
             !isfinite(g->time_s[i]))
             return false;
     }
@@ -173,13 +153,9 @@ fl_model_status fl_step_law_check(const fl_step_law *law) {
     for (uint32_t i = 0; i < law->sm_count; i++)
         if (!(law->sm_mhz[i] > (i ? law->sm_mhz[i - 1] : 0)) || !isfinite(law->sm_mhz[i]))
             return FL_MODEL_INVALID;
-    if (!table_is_sound(&law->by_tokens) || !table_is_sound(&law->by_sequence) || !grid_is_sound(&law->by_decodes) ||
-        !grid_is_sound(&law->by_decodes_beside) || !grid_is_sound(&law->by_chunk) || !grid_is_sound(&law->by_experts))
-        return FL_MODEL_INVALID;
-    if ((law->by_tokens.count || law->by_sequence.count || law->by_decodes.count || law->by_decodes_beside.count ||
-         law->by_chunk.count || law->by_experts.count) &&
-        !(law->ref_sm_mhz > 0))
-        return FL_MODEL_INVALID;
+    for (size_t i = 0; i < FL_STEP_GRIDS; i++)
+        if (!grid_is_sound(&law->grid[i]) || (law->grid[i].count && !(law->ref_sm_mhz > 0)))
+            return FL_MODEL_INVALID;
     return law->by_tokens.count || law->token > 0 || law->weights_s > 0 || law->host_s > 0 ? FL_MODEL_OK
                                                                                            : FL_MODEL_INVALID;
 }
@@ -202,7 +178,7 @@ uint32_t fl_step_padded(uint32_t tokens, uint32_t most) {
     return size <= most ? size : tokens; /* no graph of that size was captured: such a step runs without one */
 }
 
-static double table_at(const fl_step_table *t, double x) {
+static double table_at(const fl_step_grid *t, double x) {
     size_t from = 0, to = t->count - 1;
     if (x <= t->at[0])
         return t->time_s[0];
@@ -220,29 +196,22 @@ static double table_at(const fl_step_table *t, double x) {
 
 /* Along the rows [from, to) of one number of decodes. */
 static double along_kv(const fl_step_grid *g, size_t from, size_t to, double kv) {
-    const fl_step_table line = {g->kv + from, g->time_s + from, to - from};
+    const fl_step_grid line = {.at = g->kv + from, .time_s = g->time_s + from, .count = to - from};
     return table_at(&line, kv);
 }
 
-static size_t line_end(const fl_step_grid *g, size_t from) {
-    size_t to = from;
-    while (to < g->count && g->at[to] == g->at[from])
-        to++;
-    return to;
-}
-
 static double grid_at(const fl_step_grid *g, double decodes, double kv) {
-    size_t from = 0, to = line_end(g, 0);
+    size_t from = 0, to = fl_step_line_end(g, 0);
     while (to < g->count && g->at[to] <= decodes) {
         from = to;
-        to = line_end(g, from);
+        to = fl_step_line_end(g, from);
     }
     const double here = along_kv(g, from, to, kv), n = g->at[from];
     if (decodes <= n)
         return here;
     if (to == g->count)
         return here * (decodes / n);
-    return here + (along_kv(g, to, line_end(g, to), kv) - here) * ((decodes - n) / (g->at[to] - n));
+    return here + (along_kv(g, to, fl_step_line_end(g, to), kv) - here) * ((decodes - n) / (g->at[to] - n));
 }
 
 typedef fl_step_part part;
@@ -255,7 +224,7 @@ static void add(part *sum, double compute_s, double memory_s, double p) {
 
 /* f_ratio: clock of the table over the clock asked for. At 1 and m = 1 the time is the table's to the last digits.
  * follows: share of the memory's part that goes as 1 / f. */
-static void add_table(part *sum, const fl_step_table *t, double x, double f_ratio, double m, double p, double follows) {
+static void add_table(part *sum, const fl_step_grid *t, double x, double f_ratio, double m, double p, double follows) {
     const double whole = table_at(t, x), memory = fmin(t->time_s[0], whole);
     const double compute = whole > memory ? whole * pow(1 - pow(memory / whole, p), 1 / p) : 0;
     add(sum, compute * f_ratio, memory * (1 - follows) / m + memory * follows * f_ratio, p);

@@ -167,7 +167,7 @@ static double chunk[] = {16, 16}, before[] = {0, 64}, chunk_s[] = {3e-3, 4e-3};
 
 static fl_step_law law_of_tables(void) {
     fl_step_law l = fl_step_law_none();
-    l.by_tokens = (fl_step_table){tokens, tokens_s, 3};
+    l.by_tokens = (fl_step_grid){.at = tokens, .time_s = tokens_s, .count = 3};
     l.ref_sm_mhz = 1000;
     l.sharpness = 2;
     return l;
@@ -209,7 +209,7 @@ static void test_tables_over_clocks(void) {
         FL_CHECK(near(fl_step_time_s(&l, &s, 2000, 1), hypot(compute / 2, 9e-3)), "%u tokens at twice the clock", n);
         FL_CHECK(near(fl_step_time_s(&l, &s, 500, 0.5), hypot(2 * compute, 20e-3)), "%u tokens at half of both", n);
     }
-    l.by_sequence = (fl_step_table){&one, &five, 1};
+    l.by_sequence = (fl_step_grid){.at = &one, .time_s = &five, .count = 1};
     const fl_step_shape s = {.tokens = 1, .sequences = 1};
     FL_CHECK(near(fl_step_time_s(&l, &s, 2000, 1), 9e-3 + 4.5e-3), "%g", fl_step_time_s(&l, &s, 2000, 1));
     l.weights_clock = 11e-3; /* more than there is: all of it */
@@ -371,12 +371,8 @@ static void check_every_table(void) {
     double at[] = {1, 2, 3}, two[] = {2, 2, 3}, again[] = {0, 5, 0}, time[] = {1, 2, 3};
     for (int kind = 0; kind < 6; kind++) {
         fl_step_law l = law_of_hand();
-        fl_step_table *const table[] = {&l.by_tokens, &l.by_sequence};
-        fl_step_grid *const grid[] = {&l.by_decodes, &l.by_decodes_beside, &l.by_chunk, &l.by_experts};
-        if (kind < 2)
-            *table[kind] = (fl_step_table){at, time, 3};
-        else
-            *grid[kind - 2] = (fl_step_grid){.at = two, .kv = again, .time_s = time, .count = 3};
+        l.grid[kind] =
+            (fl_step_grid){.at = kind < 2 ? at : two, .kv = kind < 2 ? NULL : again, .time_s = time, .count = 3};
         double *const x = kind < 2 ? at : two;
         l.ref_sm_mhz = 1000;
         FL_CHECK(fl_step_law_check(&l) == FL_MODEL_OK, "kind %d", kind);

@@ -46,6 +46,7 @@ check "valid JSON" python3 -m json.tool "$dir/run.json" /dev/null
 for key in energy_per_token_j energy_per_request_j goodput_rps ttft_missed_pct tbt_missed_pct preemptions worst_minute_missed_pct; do
   check "JSON has $key" [ -n "$(value "$dir/run.json" $key)" ]
 done
+check "the record says what is assumed" grep -q '"assumed":.*assumed: times at other clocks.*; joules per token: ' "$dir/run.json"
 check "the record says of which clocks" grep -q '"clocks":.*clocks were not measured' "$dir/run.json"
 check "requests and the rest are the node's energy" awk -v a="$(value "$dir/run.json" serving_j)" -v b="$(value "$dir/run.json" idle_j)" \
   -v c="$(sed -n 's/^\t"node_energy_j":[[:space:]]*\([^,]*\).*/\1/p' "$dir/run.json" | head -n 1)" 'BEGIN { exit !(c > 0 && ((a + b) / c - 1) ^ 2 < 1e-16) }'
@@ -187,7 +188,7 @@ cat >"$dir/e.json" <<'END'
 END
 succeed "an experiment with variants of load and actuator" 'ttft_missed_pct<=5, tbt_missed_pct<=5' "$f" compare "$dir/e.json"
 check "each is a workload" grep -q '\[late\]' "$dir/out"
-succeed "a search under the targets" 'fixed:sm_mhz=' "$f" search "$dir/e.json" --policy fixed:sm_mhz=1005 --policy fixed:sm_mhz=300 --tune '*' --score '*'
+succeed "a search under the targets" '^assumed: times at other clocks' "$f" search "$dir/e.json" --policy fixed:sm_mhz=1005 --policy fixed:sm_mhz=300 --tune '*' --score '*'
 wrong() { sed "$2" "$dir/e.json" >"$dir/w.json" && refuse "$1" 2 "$3" "$f" compare "$dir/w.json"; }
 wrong "a route that nobody knows" 's/least-loaded/least-laoded/' "did you mean 'least-loaded'"
 wrong "a key that is nearly one" 's/"servers"/"server"/' "unknown key, expected \"servers\""
@@ -198,6 +199,7 @@ wrong "servers in a variant of what serves nothing" '/"serving"\|"requests"\|"tt
 # ---- advice: what the oracle found, as a command ----
 asked=("$dir/r.csv" "$dir/s.csv" --platform a100 "${targets[@]}" --servers 2 --risk 100%)
 succeed "advice at any risk" '^  set +nvidia-smi -lgc ' "$f" advise "${asked[@]}"
+check "first what it assumes" bash -c "head -n 1 '$dir/out' | grep -q '^assumed: times at other clocks'"
 check "it is the oracle's choice" grep -qE ": 1 server at $(value "$dir/o.json" best_sm_mhz) MHz instead of 2 at 1410 MHz\$" "$dir/out"
 check "it says what clocks rest on" grep -q 'clocks were not measured' "$dir/out"
 "$f" advise "${asked[@]}" --json >"$dir/a.json"

@@ -154,7 +154,7 @@ static void test_line(void) {
         sx_rig x;
         sx_open(&x, 1, 1);
         at_one_clock(&x);
-        x.law.by_tokens = (fl_step_table){.at = tokens, .time_s = token_s, .count = 2};
+        x.law.by_tokens = (fl_step_grid){.at = tokens, .time_s = token_s, .count = 2};
         x.server[0].rules.token_budget = 4096;
         sx_request(&x, 0, rows[i].prompt, rows[i].output);
         const fl_serving_bound b = bound_of(&x);
@@ -173,8 +173,8 @@ static void test_dear_company(void) {
     sx_rig x;
     sx_open(&x, 1, 1);
     at_one_clock(&x);
-    x.law.by_tokens = (fl_step_table){.at = tokens, .time_s = token_s, .count = 2};
-    x.law.by_sequence = (fl_step_table){.at = at, .time_s = time_s, .count = 3};
+    x.law.by_tokens = (fl_step_grid){.at = tokens, .time_s = token_s, .count = 2};
+    x.law.by_sequence = (fl_step_grid){.at = at, .time_s = time_s, .count = 3};
     x.server[0].rules.max_seqs = 4;
     for (uint32_t i = 0; i < 4; i++)
         sx_request(&x, 0, 10, 1 + i);

@@ -243,6 +243,7 @@ static void print_found(const fl_setup *u, const fold *f, const found *x, size_t
     if (u->o.spec_count == 1)
         fl_terminal_say(stderr, "note: there is one candidate; for more, give a parameter several values, as in "
                                 "--policy NAME:PARAMETER=A/B/C");
+    fl_scene_assumed(&u->scenes, stdout);
     printf("successive halving over %zu candidate%s, in %zu trials of %zu", u->o.spec_count,
            u->o.spec_count == 1 ? "" : "s", trials, whole);
     fl_promises_put(&u->promises, u->o.bound, u->o.objective, stdout);

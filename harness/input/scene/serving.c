@@ -289,26 +289,13 @@ static bool copy(double **to, const double *from, size_t count) {
     return *to != NULL;
 }
 
-static fl_status copy_table(fl_step_table *to, const fl_serving_points *from, fl_diag *d) {
-    if (!from->count)
-        return FL_OK;
-    if (!copy(&to->at, from->at, from->count) || !copy(&to->time_s, from->value, from->count))
+static fl_status copy_grid(fl_step_grid *to, const fl_serving_points *from, bool table, fl_diag *d) {
+    if (from->count && (!copy(&to->at, from->at, from->count) || !copy(&to->time_s, from->value, from->count) ||
+                        (!table && !copy(&to->kv, from->kv, from->count))))
         return fl_no_memory(d, "the tables of a step law");
     to->count = from->count;
     return FL_OK;
 }
-
-static fl_status copy_grid(fl_step_grid *to, const fl_serving_points *from, fl_diag *d) {
-    if (!from->count)
-        return FL_OK;
-    if (!copy(&to->at, from->at, from->count) || !copy(&to->kv, from->kv, from->count) ||
-        !copy(&to->time_s, from->value, from->count))
-        return fl_no_memory(d, "the tables of a step law");
-    to->count = from->count;
-    return FL_OK;
-}
-
-enum { BY_TOKENS, BY_SEQUENCE, BY_DECODES, BY_DECODES_BESIDE, BY_CHUNK, BY_EXPERTS }; /* tables of a serving file */
 
 fl_status fl_serving_file_law(const fl_serving *s, fl_step_law *law, fl_diag *d) {
     fl_step_law l = fl_step_law_none();
@@ -318,17 +305,9 @@ fl_status fl_serving_file_law(const fl_serving *s, fl_step_law *law, fl_diag *d)
 #undef TAKE
     l.sm_count = s->sm_count;
     memcpy(l.sm_mhz, s->sm_mhz, s->sm_count * sizeof *l.sm_mhz);
-    fl_status status = copy_table(&l.by_tokens, &s->table[BY_TOKENS], d);
-    if (!status)
-        status = copy_table(&l.by_sequence, &s->table[BY_SEQUENCE], d);
-    if (!status)
-        status = copy_grid(&l.by_decodes, &s->table[BY_DECODES], d);
-    if (!status)
-        status = copy_grid(&l.by_decodes_beside, &s->table[BY_DECODES_BESIDE], d);
-    if (!status)
-        status = copy_grid(&l.by_chunk, &s->table[BY_CHUNK], d);
-    if (!status)
-        status = copy_grid(&l.by_experts, &s->table[BY_EXPERTS], d);
+    fl_status status = FL_OK;
+    for (size_t i = 0; !status && i < FL_STEP_GRIDS; i++)
+        status = copy_grid(&l.grid[i], &s->table[i], i <= FL_SERVING_BY_SEQUENCE - FL_SERVING_BY_TOKENS, d);
     if (!status && fl_step_law_skew(&l) != FL_MODEL_OK)
         status = fl_no_memory(d, "the experts of a step law");
     if (!status && fl_step_law_check(&l) != FL_MODEL_OK)
@@ -357,29 +336,19 @@ fl_status fl_serving_file_rules(const fl_serving *s, uint64_t kv_blocks, fl_batc
     return FL_OK;
 }
 
-/* kv: NULL of a table. */
-static fl_status take_points(fl_serving_points *to, const double *at, const double *kv, const double *time_s,
-                             size_t count, fl_diag *d) {
-    fl_status s = FL_OK;
-    to->count = 0;
-    for (size_t i = 0; !s && i < count; i++)
-        s = fl_serving_add_point(to, at[i], kv ? kv[i] : 0, time_s[i], d);
-    return s;
-}
-
 fl_status fl_serving_file_take(fl_serving *s, const fl_step_law *law, fl_diag *d) {
 #define PUT(name, standard, least, most) s->number[FL_SERVING_##name] = (double)law->name;
     FL_SERVING_NUMBERS_ALL(PUT)
 #undef PUT
     s->sm_count = law->sm_count;
     memcpy(s->sm_mhz, law->sm_mhz, law->sm_count * sizeof *s->sm_mhz);
-    const fl_step_table *table[] = {&law->by_tokens, &law->by_sequence};
-    const fl_step_grid *grid[] = {&law->by_decodes, &law->by_decodes_beside, &law->by_chunk, &law->by_experts};
     fl_status status = FL_OK;
-    for (size_t i = 0; !status && i < 2; i++)
-        status = take_points(&s->table[BY_TOKENS + i], table[i]->at, NULL, table[i]->time_s, table[i]->count, d);
-    for (size_t i = 0; !status && i < 4; i++)
-        status = take_points(&s->table[BY_DECODES + i], grid[i]->at, grid[i]->kv, grid[i]->time_s, grid[i]->count, d);
+    for (size_t k = 0; k < FL_STEP_GRIDS; k++) {
+        const fl_step_grid *g = &law->grid[k];
+        s->table[k].count = 0;
+        for (size_t i = 0; !status && i < g->count; i++)
+            status = fl_serving_add_point(&s->table[k], g->at[i], g->kv ? g->kv[i] : 0, g->time_s[i], d);
+    }
     return status;
 }
 
@@ -499,7 +468,7 @@ char *fl_serving_assumed_text(const fl_step_law *law, const fl_device *dev, uint
 }
 
 char *fl_serving_beyond_text(const fl_step_law *law, uint32_t token_budget, char *buf, size_t size) {
-    const fl_step_table *t = &law->by_tokens;
+    const fl_step_grid *t = &law->by_tokens;
     *buf = '\0';
     if (t->count && t->at[t->count - 1] < token_budget)
         snprintf(buf, size,

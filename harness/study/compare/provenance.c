@@ -222,6 +222,7 @@ static void add_serving(cJSON *into, cJSON *inputs, const fl_scene *s) {
     cJSON_AddNumberToObject(o, "max_seqs", rules->max_seqs);
     cJSON_AddNumberToObject(o, "token_budget", rules->token_budget);
     cJSON_AddNumberToObject(o, "kv_blocks", (double)rules->kv_blocks);
+    cJSON_AddStringToObject(o, "assumed", fl_scene_assumed_text(s, clocks, sizeof clocks));
     cJSON_AddStringToObject(o, "clocks", fl_serving_scene_clocks(s->serving, clocks, sizeof clocks));
 }
 
