@@ -139,8 +139,7 @@ static void join_wandering(fl_advise_ran **r, size_t count) {
 void fl_advise_judge(fl_advise_ran **r, size_t count, const fl_advise_idle *all) {
     for (size_t i = 0; i < count; i++)
         if (!r[i]->run.steady)
-            set_aside(r[i], "the clocks changed during the run, from %g to %g MHz, expected a run at one clock",
-                      r[i]->run.sm_low_mhz, r[i]->run.sm_high_mhz);
+            set_aside(r[i], FL_LOG_CHANGED ", expected a run at one clock", FL_LOG_CHANGE(&r[i]->run));
     judge_ends(r, count, all);
     join_wandering(r, count);
     judge_conflicts(r, count);

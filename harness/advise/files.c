@@ -209,9 +209,8 @@ static fl_status from_kernels(fl_advise_source *f, const fl_platform *p, fl_advi
     if (ran && ran->aside)
         return fl_fail(d, FL_BAD_INPUT, ran->path, ran->line, 0, "%s", ran->aside);
     if (ran && !run->steady)
-        return fl_fail(d, FL_BAD_INPUT, ran->path, 0, 0,
-                       "the clocks changed during the run, from %g to %g MHz, expected a run at one clock",
-                       run->sm_low_mhz, run->sm_high_mhz);
+        return fl_fail(d, FL_BAD_INPUT, ran->path, 0, 0, FL_LOG_CHANGED ", expected a run at one clock",
+                       FL_LOG_CHANGE(run));
     if (run)
         set_clock(&f->kernels.kernels, run->sm_mhz);
     fl_advise_subject *to = fl_advise_add(s, basename(f->kernels_path));

@@ -69,26 +69,35 @@ static fl_status from_runs(fl_advise_ran *const *ran, size_t count, const fl_pla
     return status;
 }
 
+/* The share of a run's length that the spacing of its readings leaves open, the largest of all runs. */
+static double open_share(fl_advise_ran *const *ran, size_t count) {
+    double worst = 0;
+    for (size_t i = 0; i < count; i++)
+        worst = fmax(worst, ran[i]->ends.error_s / ran[i]->run.time_s);
+    return worst;
+}
+
 /* What a log leaves open, and what was taken for it. */
 static void note_runs(fl_advise_ran *const *ran, size_t count, fl_advise_subjects *s) {
-    double worst = 0;
     for (size_t i = 0; i < count; i++) {
         const fl_log_run *r = &ran[i]->run;
         const char *file = basename(ran[i]->path);
         if (!ran[i]->ends.whole)
             fl_advise_doubt(s, "%s: taken as the whole run, although the GPU does not idle before and after it", file);
+        if (ran[i]->ends.idle_s > 0)
+            fl_advise_doubt(s, "%s: " FL_LOG_IDLES, file, ran[i]->ends.idle_s, ran[i]->ends.idle_at_s);
         if (!isnan(ran[i]->ends.above_w))
             fl_advise_doubt(s, "%s: " FL_LOG_BY_POWER, file, ran[i]->ends.above_w);
         if (r->sm_stated)
             FL_ADVISE_REST(s, "%s states no SM clock: %g MHz are by its name or by --sm-mhz", file, r->sm_mhz);
         else if (r->sm_low_mhz < r->sm_high_mhz)
             FL_ADVISE_REST(s, "%s: " FL_LOG_WANDERS, file, r->sm_low_mhz, r->sm_high_mhz, r->sm_mhz);
-        worst = fmax(worst, ran[i]->ends.error_s / r->time_s);
     }
-    if (worst >= COARSE) /* the deviations of the fit do not include it */
+    const double worst = open_share(ran, count);
+    if (worst >= COARSE)
         FL_ADVISE_REST(s,
                        "the readings' spacing: it leaves a run's length open by up to %.2g %%, which the intervals and "
-                       "the chance leave out",
+                       "the chance of logs at several clocks count",
                        100 * worst);
 }
 
@@ -101,6 +110,9 @@ static fl_status from_clocks(const fl_advise_source *f, fl_advise_ran *const *ra
     if (status)
         return status;
     fl_advise_subject *to = &s->item[s->count - 1];
+    fl_stated *of = &to->of[0].stated;
+    /* both ends are anywhere within half a spacing: two uniform errors, of whose range error_s is half */
+    of->time_noise_pct = hypot(of->time_noise_pct, 100 * open_share(ran, count) / sqrt(6));
     size_t room = 0;
     for (size_t i = 0; i < count; i++)
         if (ran[i]->run.sm_low_mhz < ran[i]->run.sm_high_mhz) { /* a limit or the heat held it below the lock */

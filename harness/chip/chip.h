@@ -177,8 +177,10 @@ typedef struct fl_log_run {
     double sm_mhz, mem_mhz; /* medians; of a clock that moves between neighbouring steps, the mean; mem_mhz NAN = not
                                known */
     double sm_low_mhz, sm_high_mhz; /* 5 % of the readings lie below, and 5 % above; both sm_mhz where it stood still */
+    double mem_low_mhz, mem_high_mhz; /* the same */
     double time_s, power_w;
     bool steady;    /* the clocks did not change, or only between neighbouring steps */
+    bool sm_steady; /* the same of the SM clock alone */
     bool sm_stated; /* the log has no SM clock: the caller or the file's name stated it */
     double busy;    /* mean utilisation during the run, 0..1; 0 or NAN = not known */
     double limit_w; /* the power limit; NAN = not known */
@@ -197,12 +199,25 @@ typedef struct fl_log_run {
     "the utilisation does not tell when the program ran: taken as the readings from the first to the last above %.4g " \
     "W, half-way between idle and load"
 
+/* A note for a run that is not steady; FL_LOG_CHANGE gives its arguments. */
+#define FL_LOG_CHANGED "the %s clock changed during the run, from %g to %g MHz"
+#define FL_LOG_CHANGE(r)                                                                                               \
+    (r)->sm_steady ? "memory" : "SM", (r)->sm_steady ? (r)->mem_low_mhz : (r)->sm_low_mhz,                             \
+        (r)->sm_steady ? (r)->mem_high_mhz : (r)->sm_high_mhz
+
+/* A note for a run within which the GPU idles for long: idle_s, idle_at_s. */
+#define FL_LOG_IDLES                                                                                                   \
+    "the GPU idles for %.4g s, from %.4g s after the run's begin on: counted as part of the run; of two runs, "        \
+    "expected "                                                                                                        \
+    "a log of each"
+
 /* How well the log shows where the run begins and ends, and what power it drew. */
 typedef struct fl_log_ends {
     bool whole; /* the GPU idles before and after it, or the log's head states its length */
     bool idle_before, idle_after;
-    double above_w;             /* the power from which on the program ran, where utilisation does not tell; else NAN */
-    double error_s;             /* by how much time_s may be wrong, as the readings are so far apart */
+    double above_w;           /* the power from which on the program ran, where utilisation does not tell; else NAN */
+    double idle_s, idle_at_s; /* the longest stretch within the run without work, and when it begins; 0 = no long one */
+    double error_s;           /* by how much time_s may be wrong, as the readings are so far apart */
     double counter_w, sensor_w; /* the mean power by the energy counter, and by the power readings; NAN = not known */
 } fl_log_ends;
 

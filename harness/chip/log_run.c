@@ -151,7 +151,7 @@ static fl_status find_run(run_seen *r, const char *path, fl_diag *d) {
 
 /* What happened while the log paused is not known: the run may have ended, and another one begun. Where the
  * head states the run's length, that does not matter. */
-static fl_status check_pauses(const run_seen *r, double *time, double *room, const char *path, fl_diag *d) {
+static fl_status check_pauses(run_seen *r, double *time, double *room, const char *path, fl_diag *d) {
     size_t longest = 0;
     double pause_s = 0;
     for (size_t i = 0; i < r->count; i++) {
@@ -161,9 +161,18 @@ static fl_status check_pauses(const run_seen *r, double *time, double *room, con
             pause_s = time[i] - time[i - 1];
         }
     }
-    const double at_s = time[longest] - r->from_s;
-    if (r->stated || pause_s <= FL_PAUSE_SPACINGS * fl_usual_spacing(time, r->count, room) ||
-        pause_s <= PAUSE_SHARE * (r->to_s - r->from_s))
+    const double at_s = time[longest] - r->from_s, usual_s = FL_PAUSE_SPACINGS * fl_usual_spacing(time, r->count, room),
+                 least_s = fmax(usual_s, PAUSE_SHARE * (r->to_s - r->from_s));
+    for (size_t i = 0, end; !r->stated && i < r->count; i = end) {
+        for (end = i; end < r->count && idles(r, end);)
+            end++;
+        if (end > i && end < r->count && time[end] - time[i] > fmax(least_s, r->ends.idle_s)) {
+            r->ends.idle_s = time[end] - time[i];
+            r->ends.idle_at_s = time[i] - r->from_s;
+        }
+        end += end == i;
+    }
+    if (r->stated || pause_s <= least_s)
         return FL_OK;
     return fl_fail(d, FL_BAD_INPUT, path, 0, 0,
                    "no readings for %.4g s, %.4g s after the run's begin, expected the log of one run without a pause",
@@ -386,7 +395,8 @@ fl_status fl_log_run_find(const char *path, const fl_telemetry *t, int64_t devic
         fl_log_run run = {.steady = true, .time_s = r.to_s - r.from_s};
         double low, high;
         run.sm_mhz = clock_of(&r, "sm_mhz", room, &run.steady, &run.sm_low_mhz, &run.sm_high_mhz);
-        run.mem_mhz = clock_of(&r, "mem_mhz", room, &run.steady, &low, &high);
+        run.sm_steady = run.steady;
+        run.mem_mhz = clock_of(&r, "mem_mhz", room, &run.steady, &run.mem_low_mhz, &run.mem_high_mhz);
         if (isnan(run.sm_mhz)) {
             run.sm_mhz = run.sm_low_mhz = run.sm_high_mhz = isnan(sm_mhz) ? fl_log_named_mhz(path) : sm_mhz;
             run.sm_stated = true;

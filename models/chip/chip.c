@@ -178,7 +178,8 @@ double fl_decide_chance(const fl_chip_guess *at, const fl_chip_guess *top, doubl
     if (basis) { /* the table is of predictions; noise is a normal beside it */
         const double k = room / sqrt(fmax(sd * sd - noise * noise, LEAST * LEAST));
         z = (1 - x) * worth(k, needed[basis][0]) + x * worth(k, needed[basis][1]);
-        z = room > 0 && z > 0 ? room / hypot(room / z, noise) : z;
+        if (z > 0 && noise > 0)
+            z = room > 0 ? room / hypot(room / z, noise) : room / noise;
     }
     return 0.5 * erfc(z / sqrt(2));
 }

@@ -146,7 +146,7 @@ static void test_set_aside(void) {
         {"wanders", {"p@1005.csv", 1005, 24, 180, .step_mhz = 15}, NULL},
         {"set anew",
          {"p@1005.csv", 1005, 24, 180, .later = 705},
-         "the clocks changed during the run, from 705 to 1005"},
+         "the SM clock changed during the run, from 705 to 1005"},
         {"set a little lower", {"p@1005.csv", 1005, 24, 180, .later = 930}, "from 930 to 1005"},
         {"its clock by its name", {"p@1005.csv", 1005, 24, 180, .clockless = true}, NULL},
         {"no clock", {"p-low.csv", 1005, 24, 180, .clockless = true}, "no sm_mhz"},

@@ -266,7 +266,7 @@ static void test_foreign(void) {
         int status;
     } rows[] = {
         {"steady", 900, 1, 40, "97 %", "0 %", "1 of 1 runs", 0},
-        {"clocks change", 1200, 1, 40, "97 %", "0 %", "the clocks changed", 2},
+        {"clocks change", 1200, 1, 40, "97 %", "0 %", "the SM clock changed", 2},
         {"two GPUs", 900, 2, 40, "97 %", "0 %", "--device", 2},
         {"never busy", 900, 1, 40, "0 %", "0 %", "busy", 2},
         {"a desktop", 900, 1, 40, "97 %", "8 %", "above 120 W, half-way", 0},

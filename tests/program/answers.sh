@@ -147,6 +147,16 @@ succeed "of two runs at one clock that differ in time, the one that contradicts 
 check "is set aside" grep -q 'set aside: long.csv: 170 s .* but 120 s .* in mid.csv: runs at one clock do not differ so much' "$dir/out"
 log 1005 121 300 'NVIDIA A100-SXM4-40GB' >"$dir/hot.csv"
 refuse "two that differ in power" 2 'mid.csv: 120 s .* but 121 s and 300.* in hot.csv: runs at one clock do not differ so much' "$f" advise --workload program "$dir/high.csv" "$dir/mid.csv" "$dir/hot.csv"
+log 1410 4 300 'NVIDIA A100-SXM4-40GB' >"$dir/brief.csv"
+log 1005 4 200 'NVIDIA A100-SXM4-40GB' >"$dir/short.csv"
+succeed "runs of 4 s, read each half second, may differ by 12 %" 'program: 1410 MHz, as it is' "$f" advise --workload program "$dir/brief.csv" "$dir/short.csv" --bound 5%
+check "which is said" grep -q "the readings' spacing: it leaves a run's length open by up to 12 %, which the intervals and the chance" "$dir/out"
+log 1005 138 200 'NVIDIA A100-SXM4-40GB' | awk -F, -v OFS=, 'NR > 211 && NR <= 251 { $4 = " 56.00 W"; $6 = " 0 %" } 1' >"$dir/odd.csv"
+succeed "two runs in one log" '^note: odd.csv: the GPU idles for 20 s, from 100.2 s after the run.s begin on: counted as part of the run; of two runs' "$f" advise --workload program "$dir/high.csv" "$dir/odd.csv" --bound 25%
+succeed "fit logs too" '1 of 1 runs' "$f" fit logs "$dir/odd.csv" -o "$dir/made.csv"
+check "says so in the sweep" grep -q '^# left_out: .*the GPU idles for 20 s' "$dir/made.csv"
+awk -F, -v OFS=, '{ $6 = $6 (NR == 1 ? ", clocks.current.memory [MHz]" : NR < 130 ? ", 1215 MHz" : ", 810 MHz") } 1' "$dir/mid.csv" >"$dir/odd.csv"
+refuse "a memory clock that changes" 2 'odd.csv: the memory clock changed during the run, from 810 to 1215 MHz' "$f" advise "$dir/odd.csv" --platform a100
 awk '{ print } NR == 130 { print "[N/A], [N/A], [N/A], [N/A], [N/A], [N/A]" }' "$dir/mid.csv" >"$dir/from.csv"
 "$f" import "$dir/from.csv" -o "$dir/from" >"$dir/out" 2>"$dir/err"
 told show "$dir/from.telemetry.csv"

@@ -112,8 +112,8 @@ succeed "a clock that wanders: advise" '^j: 1005 MHz instead of 140[0-9]' "$f" a
 check "by its mean" grep -q 'wander.csv: the clock moved between 1395 and 1410 MHz: its mean' "$dir/out"
 succeed "fit logs" '2 of 2 runs' "$f" fit logs "$dir/wander.csv" "$dir/j@1005.csv" --workload j -o "$dir/logs.csv"
 awk -F, -v OFS=, 'NR > 60 { $4 = " 1200 MHz" } 1' "$dir/j@1410.csv" >"$dir/falls.csv"
-refuse "a clock that falls: advise" 2 'falls.csv: the clocks changed during the run, from 1200 to 1410 MHz' "$f" advise "$dir/falls.csv" "$dir/j@1005.csv" --workload j
-tells "fit logs" 'falls.csv: the clocks changed during the run, from 1200 to 1410 MHz; left out' "$f" fit logs "$dir/falls.csv" "$dir/j@1005.csv" --workload j -o "$dir/logs.csv"
+refuse "a clock that falls: advise" 2 'falls.csv: the SM clock changed during the run, from 1200 to 1410 MHz' "$f" advise "$dir/falls.csv" "$dir/j@1005.csv" --workload j
+tells "fit logs" 'falls.csv: the SM clock changed during the run, from 1200 to 1410 MHz; left out' "$f" fit logs "$dir/falls.csv" "$dir/j@1005.csv" --workload j -o "$dir/logs.csv"
 
 # Two accounts of energy.
 { printf '#Entity   POWER     TOTEC     SMCLK  GPUTL\nID        W         mJ        MHz\n' && awk 'BEGIN { for (i = 0; i < 30; i++) printf "GPU 0     300       %-9d 1410   %d\n", 1e6 + i * 170000, (i > 2 && i < 27 ? 97 : 0) }'; } >"$dir/dcgmi.txt"

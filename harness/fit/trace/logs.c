@@ -81,11 +81,13 @@ static fl_status add_run(runs *all, const logs_options *o, const char *path, dou
     if (status)
         return status;
     if (!run.steady) {
-        say(s, path, "the clocks changed during the run, from %g to %g MHz; left out", run.sm_low_mhz, run.sm_high_mhz);
+        say(s, path, FL_LOG_CHANGED "; left out", FL_LOG_CHANGE(&run));
         return FL_OK;
     }
     if (!ends.whole)
         say(s, path, "the GPU does not idle before and after the run, which may be longer");
+    if (ends.idle_s > 0)
+        say(s, path, FL_LOG_IDLES, ends.idle_s, ends.idle_at_s);
     if (!isnan(ends.above_w))
         say(s, path, FL_LOG_BY_POWER, ends.above_w);
     if (fl_accounts_differ(ends.counter_w, ends.sensor_w))
