@@ -375,7 +375,7 @@ static const fl_signal_row signal_rows[] = {
 
 FL_POLICY(depo) = {FL_POLICY_ABI,
                    .name = "depo",
-                   .summary = "bracket and golden section over the power limit; performance is the rate of kernels",
+                   .summary = "searches power limits by bracket and golden section; performance is the kernel rate",
                    .source = "DEPO (FGCS 2023) as the authors of MF-GPOEO ran it (IEEE TSUSC 2024, Sec. II-B, Table V; "
                              "released program)",
                    .gpu_drives = FL_BIT(FL_SET_POWER_LIMIT_W),

@@ -317,7 +317,7 @@ static const fl_signal_row signal_rows[] = {
 
 FL_POLICY(odpp) = {FL_POLICY_ABI,
                    .name = "odpp",
-                   .summary = "probes seven SM clocks, predicts energy and time of a period, sets the least E T^2",
+                   .summary = "predicts energy E and time T by seven probed SM clocks, sets the clock of least E T^2",
                    .source = "ODPP (CCGrid 2020) as run beside MF-GPOEO (IEEE TSUSC 2024, Sec. V-C, Table V)",
                    .gpu_drives = FL_BIT(FL_SET_SM_MHZ),
                    .gpu_size = sizeof(gpu_state),

@@ -473,10 +473,10 @@ FL_POLICY(energyucb_v2) =
     BANDIT("energyucb-v2", "energyucb with an optimistic start, a cost of switching and a bound on progress",
            "EnergyUCB v2 (arXiv 2410.11855v2), index Eq. 5 and QoS form, by a re-implementation that cites them",
            ucb_v2_signals, ucb_v2_rows, ucb_v2_step);
-FL_POLICY(random) = BANDIT("random", "another SM clock at random at each step", "EnergyUCB, baseline RDFreq",
+FL_POLICY(random) = BANDIT("random", "sets another SM clock at random at each step", "EnergyUCB, baseline RDFreq",
                            baseline_signals, random_rows, random_step);
-FL_POLICY(round_robin) = BANDIT("round-robin", "each SM clock in turn, one a step", "EnergyUCB, baseline RRFreq",
+FL_POLICY(round_robin) = BANDIT("round-robin", "sets each SM clock in turn, one a step", "EnergyUCB, baseline RRFreq",
                                 baseline_signals, round_robin_rows, round_robin_step);
-FL_POLICY(epsilon_greedy) = BANDIT("epsilon-greedy", "the SM clock of the best mean reward, and now and then another",
+FL_POLICY(epsilon_greedy) = BANDIT("epsilon-greedy", "sets the SM clock of the best mean reward, at times another",
                                    "EnergyUCB, baseline epsilon-greedy (epsilon 0.10), reward Eq. 4", learner_signals,
                                    epsilon_rows, epsilon_step);

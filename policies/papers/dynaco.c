@@ -335,7 +335,7 @@ static const fl_signal_row signal_rows[] = {
 
 FL_POLICY(multilevelth) = {FL_POLICY_ABI,
                            .name = "multilevelth",
-                           .summary = "CPU and GPU states by frequency sensitivity; the CPU may go to its lowest state",
+                           .summary = "sets CPU and GPU states by frequency sensitivity, down to the lowest CPU state",
                            .source = "DynaCo (SC '13), section 4.2, Algorithm 2 (DynaCo-multilevelTh)",
                            NEEDS,
                            FL_PARAM_ROWS(param_rows, params),
@@ -349,7 +349,7 @@ FL_POLICY(multilevelth) = {FL_POLICY_ABI,
 
 FL_POLICY(onelevelth) = {FL_POLICY_ABI,
                          .name = "1levelth",
-                         .summary = "CPU and GPU states by frequency sensitivity; the CPU stays at P2 or above",
+                         .summary = "sets CPU and GPU states by frequency sensitivity; the CPU stays at P2 or faster",
                          .source = "DynaCo (SC '13), section 4.2, Algorithm 1 (DynaCo-1levelTh)",
                          NEEDS,
                          .param = param_rows,

@@ -346,7 +346,7 @@ static const fl_signal_row static_signals[] = {
 
 FL_POLICY(idealstatic) = {FL_POLICY_ABI,
                           .name = "ideal-static",
-                          .summary = "sets the pair of states that is best for the kernel that runs, from a table",
+                          .summary = "sets the best pair of states for the running kernel, from a table",
                           .source = "DynaCo (SC '13), section 6: the ideal static scheme",
                           .gpu_drives = FL_BIT(FL_SET_SM_MHZ),
                           .host_drives = FL_BIT(FL_SET_HOST_CPU_MHZ) | FL_BIT(FL_SET_HOST_CPU_BOOST),

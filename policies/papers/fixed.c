@@ -122,8 +122,8 @@ static const fl_signal_row signal_rows[] = {
 
 FL_POLICY(plan) = {FL_POLICY_ABI,
                    .name = "plan",
-                   .summary = "sets the clock that a plan states for each instruction, at the marker before it",
-                   .source = "Perseus (SOSP '24), whose plans another process carries out as each instruction begins",
+                   .summary = "sets the planned clock of each forward and backward pass, at the marker before it",
+                   .source = "Perseus (SOSP '24), where another process sets the clock as each pass begins",
                    .gpu_drives = FL_BIT(FL_SET_SM_MHZ),
                    .wakes = FL_BIT(FL_WAKE_MARKER),
                    .gpu_size = sizeof(plan_gpu),
@@ -256,7 +256,7 @@ static void nvboost_step(void *state, const void *params, const fl_facts *facts,
 
 FL_POLICY(nvboost) = {FL_POLICY_ABI,
                       .name = "nvboost",
-                      .summary = "sets nothing: the driver's own boost",
+                      .summary = "sets nothing, so the driver's own boost acts",
                       .source = "GEEPAFS (EuroSys '24), baseline NVboost",
                       FL_PARAM_ROWS(period_rows, period_params),
                       .init = nvboost_init,
@@ -329,7 +329,7 @@ static const fl_param efficientfix_rows[] = {
 
 FL_POLICY(efficientfix) = {FL_POLICY_ABI,
                            .name = "efficientfix",
-                           .summary = "locks the SM clock that is most efficient on average, once",
+                           .summary = "locks once the SM clock that is most efficient on average",
                            .source = "GEEPAFS (EuroSys '24), baseline EfficientFix",
                            .gpu_drives = FL_BIT(FL_SET_SM_MHZ),
                            FL_PARAM_ROWS(efficientfix_rows, efficientfix_params),
@@ -396,7 +396,7 @@ static const fl_signal_row utilizscale_signals[] = {
 
 FL_POLICY(utilizscale) = {FL_POLICY_ABI,
                           .name = "utilizscale",
-                          .summary = "scales the SM clock with GPU utilisation, read anew at the top clock each cycle",
+                          .summary = "scales the SM clock with GPU utilisation, read at the top clock in each cycle",
                           .source = "GEEPAFS (EuroSys '24), baseline UtilizScale",
                           FL_SIGNAL_ROWS(utilizscale_signals),
                           .gpu_drives = FL_BIT(FL_SET_SM_MHZ),

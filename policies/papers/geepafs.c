@@ -352,7 +352,7 @@ static const fl_signal_row signal_rows[] = {
 
 FL_POLICY(assure) = {FL_POLICY_ABI,
                      .name = "assure",
-                     .summary = "probes, fits performance against clock, keeps a share theta of it at the least power",
+                     .summary = "probes clocks, sets the most efficient one that keeps a share theta of performance",
                      .source = "GEEPAFS (EuroSys '24), policy Assure",
                      COMMON,
                      .param_count = ASSURE_PARAMS,

@@ -246,7 +246,7 @@ static const fl_signal_row signal_rows[] = {
 
 FL_POLICY(gridpilot) = {FL_POLICY_ABI,
                         .name = "gridpilot",
-                        .summary = "power follows a target: a PID over power limits, a target of the node shared out",
+                        .summary = "sets power limits by a PID such that the GPUs together follow a target of power",
                         .source = "GridPilot (Euro-Par 2026), tiers 1 and 2 of the two released controllers",
                         .gpu_drives = FL_BIT(FL_SET_POWER_LIMIT_W),
                         .state_size = sizeof(node_state),

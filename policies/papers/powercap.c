@@ -391,7 +391,7 @@ static const fl_param hybrid_rows[] = {COMMON_ROWS, DYNAMIC_ROWS, MODEL_ROWS};
 
 #define SETS_CPU FL_BIT(FL_SET_HOST_CPU_MHZ)
 
-POWERCAP(cap_hybrid2, "cap-hybrid2", "caps node power: starts at the model's clocks, steps, never above them",
+POWERCAP(cap_hybrid2, "cap-hybrid2", "caps node power: as cap-hybrid1, but never above the model's clocks",
          "hybrid2 of 3.3, Eq. 1 to 3, Table 4", hybrid_rows, SETS_CPU, START_MODEL, 1, 1);
 
 #ifndef POLICY_PLUGIN /* a plug-in holds one policy */
@@ -399,17 +399,17 @@ static const fl_param fixed_rows[] = {COMMON_ROWS};
 static const fl_param dynamic_rows[] = {COMMON_ROWS, DYNAMIC_ROWS};
 static const fl_param static_rows[] = {COMMON_ROWS, MODEL_ROWS};
 
-POWERCAP(cap_hybrid1, "cap-hybrid1", "caps node power: starts at the model's clocks, then one step per interval",
+POWERCAP(cap_hybrid1, "cap-hybrid1", "caps node power: starts at the model's clocks, steps once per interval",
          "hybrid1 of 3.3, Eq. 1 to 3, Table 4", hybrid_rows, SETS_CPU, START_MODEL, 1, 0);
-POWERCAP(cap_static, "cap-static", "caps node power: the model's clocks of GPU and CPU, set once",
+POWERCAP(cap_static, "cap-static", "caps node power: sets the model's clocks of GPU and CPU once",
          "static of 3.2, Eq. 1 to 3, Table 4", static_rows, SETS_CPU, START_MODEL, 0, 0);
-POWERCAP(cap_dynamic_min, "cap-dynamic-min", "caps node power: starts at the lowest clock, one step per interval",
+POWERCAP(cap_dynamic_min, "cap-dynamic-min", "caps node power: starts at the lowest clock, steps once per interval",
          "dynamic min of 3.1, Table 4", dynamic_rows, 0, START_LOWEST, 1, 0);
-POWERCAP(cap_dynamic_max, "cap-dynamic-max", "caps node power: starts at the highest clock, one step per interval",
+POWERCAP(cap_dynamic_max, "cap-dynamic-max", "caps node power: starts at the highest clock, steps once per interval",
          "dynamic max of 3.1, Table 4", dynamic_rows, 0, START_HIGHEST, 1, 0);
-POWERCAP(cap_static_max, "cap-static-max", "no capping: the highest clock", "static max of Table 4", fixed_rows, 0,
+POWERCAP(cap_static_max, "cap-static-max", "sets the highest clock, no cap", "static max of Table 4", fixed_rows, 0,
          START_HIGHEST, 0, 0);
-POWERCAP(cap_static_min, "cap-static-min", "no capping: the lowest clock", "static min of Table 4", fixed_rows, 0,
+POWERCAP(cap_static_min, "cap-static-min", "sets the lowest clock, no cap", "static min of Table 4", fixed_rows, 0,
          START_LOWEST, 0, 0);
 
 #endif

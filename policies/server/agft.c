@@ -292,5 +292,5 @@ static const fl_signal_row signal_rows[] = {
 };
 
 FL_POLICY(agft) = {FL_POLICY_ABI, .name = "agft",
-                   .summary = "a contextual bandit over SM clocks: LinUCB on the server's load, energy x TPOT",
+                   .summary = "a contextual bandit over SM clocks: LinUCB on server load, scored by energy x TPOT",
                    .source = "AGFT, LinUCB with pruning; reward of energy x TPOT", FL_DRIVE_POLICY(one)};

@@ -265,13 +265,13 @@ static const fl_param route_rows[] = {ECO_ROWS, FL_PARAM(params, tile, INT(1, 10
                                                          "requests of a decode server that fill a tile (published)")};
 
 FL_POLICY(ecofreq) = {FL_POLICY_ABI, .name = "ecofreq",
-                      .summary = "lowest clock whose predicted step meets TTFT and TBT; the top while requests wait",
+                      .summary = "sets the lowest clock predicted to meet TTFT and TBT, the top one if requests wait",
                       .source = "VoltanaLLM, EcoFreq: public text, and the released program (f7789acf)",
                       FL_DRIVE_POLICY(one)};
 
 FL_POLICY(ecoroute) = {FL_POLICY_ABI,
                        .name = "ecoroute",
-                       .summary = "ecofreq, and decode servers chosen so that few clocks rise",
+                       .summary = "ecofreq, which also chooses decode servers such that few clocks rise",
                        .source = "VoltanaLLM, EcoFreq and EcoRoute",
                        .gpu_drives = FL_BIT(FL_SET_SM_MHZ),
                        .gpu_size = sizeof(one),

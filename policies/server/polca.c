@@ -152,7 +152,7 @@ static const fl_signal_row signal_rows[] = {
 
 FL_POLICY(polca) = {FL_POLICY_ABI,
                     .name = "polca",
-                    .summary = "two thresholds on the node's power: low priority slowed first, then all",
+                    .summary = "slows servers at two thresholds of node power: first those of low priority, then all",
                     .source = "POLCA, dual threshold capping",
                     .gpu_drives = FL_BIT(FL_SET_SM_MHZ),
                     .state_size = sizeof(node_state),

@@ -112,6 +112,6 @@ static const fl_signal_row signal_rows[] = {
 };
 
 FL_POLICY(slo_pid) = {FL_POLICY_ABI, .name = "slo-pid",
-                      .summary = "a PID controller of the clock on the 95th percentile of the time between tokens",
+                      .summary = "sets the clock by a PID controller on the 95th percentile of the time between tokens",
                       .source = "vllm-ascend issue 7031 (a request without a patch); gains and period are assumed",
                       FL_DRIVE_POLICY(one)};

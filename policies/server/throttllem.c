@@ -176,5 +176,5 @@ static const fl_signal_row signal_rows[] = {
 
 FL_POLICY(throttllem) = {
     FL_POLICY_ABI, .name = "throttllem",
-    .summary = "lowest clock whose predicted iterations a second meet both targets, batch projected",
+    .summary = "sets the lowest clock at which the projected batch is predicted to meet both latency targets",
     .source = "throttLL'eM, projection and minimum frequency", FL_DRIVE_POLICY(one)};
