@@ -53,7 +53,7 @@ succeed "that exchange tokens" 'exchanges of 2 replicas: 20 a step, 50\.0 us \+ 
 succeed "and step together" '^asked +4 GPUs, 1 request.*2 servers' "$f" run "$dir/moe.serving.csv" "$dir/few.csv" --platform a100 --policy nvboost
 succeed "which the first line says" 'on a100; assumed: even routing' "$f" run "$dir/moe.serving.csv" "$dir/few.csv" --platform a100 --policy nvboost
 check "joules per token have a range over routing, and over clocks" grep -qE \
-  'few.csv under .*; joules per token: [0-9.]+ and [0-9.]+ times\); .*; joules per token: [0-9.]+ times; [0-9.]+ to [0-9.]+ is possible\)$' "$dir/out"
+  'few.csv under .*; exchanges among replicas take [0-9.]+ and [0-9.]+ % of the time; joules per token: [0-9.]+ and [0-9.]+ times\); .*; joules per token: [0-9.]+ times; [0-9.]+ to [0-9.]+ is possible\)$' "$dir/out"
 succeed "in slices" 'on 1 ranks in 2 slices' moe --data-parallel 2
 refuse "more GPUs than experts" 2 '64 experts on 128 GPUs' moe --data-parallel 128
 refuse "replicas without a table" 2 'expected --moe FILE' layers --layers 32 --sm-mhz 2520 --data-parallel 2

@@ -298,10 +298,11 @@ static fl_status look(void *user, const fl_node *n, int64_t t_ps, fl_diag *d) {
 }
 
 static void random_pools(sx_rig *x, fl_random *g) {
-    open_pools(x, 2, 2);
     const bool experts = fl_random_below(g, 3) == 0;
+    const uint32_t each = experts ? 4 : 2; /* replicas are lost in pairs */
+    open_pools(x, each, each);
     x->setup.link.bytes_per_s = fl_random_below(g, 2) ? 1e9 : 1e7;
-    for (uint32_t i = 0; i < 4; i++) {
+    for (uint32_t i = 0; i < 2 * each; i++) {
         fl_batching_rules *rules = &x->server[i].rules;
         rules->async_scheduling = fl_random_below(g, 2) > 0;
         rules->max_seqs = 1 + (uint32_t)fl_random_below(g, 24);
@@ -346,16 +347,16 @@ static void check_sums(const sx_rig *x, const fl_run_result *run, bool loses, ui
              fl_joules(run->energy_fj));
 }
 
-/* Every policy, and in every second run a server that is lost on the way, without replicas that it would take along:
+/* Every policy, and in every second run a server that is lost on the way, together with its replica if it has one:
  * tokens, requests, KV blocks, and joules to the femtojoule. Returns false where the policy of this seed refuses. */
 static bool conserve(uint64_t seed) {
     sx_rig x;
     fl_random g = fl_random_seed(seed, 53);
     random_pools(&x, &g);
     const size_t how = seed % (fl_policies_count + 1);
-    const bool loses = x.setup.replicas < 2 && fl_random_below(&g, 2);
+    const bool loses = fl_random_below(&g, 2);
     const fl_fault lost = {.type = FL_FAULT_LOST,
-                           .gpu = (int)fl_random_below(&g, 4),
+                           .gpu = (int)fl_random_below(&g, x.setup.server_count),
                            .from_ns = 1 + (int64_t)fl_random_below(&g, 800000000),
                            .until_ns = FL_FAULT_FOR_EVER};
     fl_setting clock = {.name = (char *)"sm_mhz", .text = (char *)"700"};

@@ -14,7 +14,7 @@
 #include "traces/serving/serving.h"
 #include "tests/support/node_fixture.h"
 
-enum { SX_SERVERS_MAX = 4 };
+enum { SX_SERVERS_MAX = 8 };
 
 typedef struct sx_rig {
     fx_rig r; /* r.w serves */

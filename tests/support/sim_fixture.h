@@ -25,7 +25,7 @@
 
 #include <math.h>
 
-#define FX_GPUS_MAX 4
+#define FX_GPUS_MAX 8
 #define FX_MS_PS INT64_C(1000000000)
 #define FX_US_PS INT64_C(1000000)
 

@@ -387,6 +387,13 @@ static cost skewed_over_even(const fl_step_law *law, const fl_device *dev, doubl
     return (cost){x.s / y.s, x.j / y.j};
 }
 
+/* Percent of a step's time, without attention, in which data-parallel replicas exchange tokens. */
+static double exchange_pct(const fl_step_law *law, double mhz, uint32_t tokens) {
+    const fl_step_shape shape = {.tokens = tokens, .sequences = 1, .group_tokens = tokens * law->replicas};
+    return 100 * law->exchanges * (law->exchange_s + law->exchange_token_s * shape.group_tokens) /
+           fl_step_time_s(law, &shape, mhz, 1);
+}
+
 static double nearest_clock(const fl_device *dev, double mhz) {
     double near = dev->sm_mhz[0];
     for (uint32_t i = 1; i < dev->sm_count; i++)
@@ -426,6 +433,9 @@ static void put_routing(const fl_step_law *law, const fl_device *dev, double mhz
         "long as evenly routed ones, of %u %.3g times",
         law->expert_skew > 0 ? "skewed" : "even", law->expert_load > 0 ? "" : ", power of experts as of dense products",
         law->expert_skew > 0 ? law->expert_skew : FL_SKEW_ASSUMED, tokens[0], prompts.s, tokens[1], decodes.s);
+    if (law->exchanges)
+        append(buf, size, "; exchanges among replicas take %.2g and %.2g %% of the time",
+               exchange_pct(law, mhz, tokens[0]), exchange_pct(law, mhz, tokens[1]));
     if (prompts.j > 0)
         append(buf, size, "; joules per token: %.3g and %.3g times", prompts.j, decodes.j);
     append(buf, size, ")");
