@@ -178,7 +178,7 @@ static bool is_shown(const fl_serving_oracle *o, size_t i) {
 
 void fl_serving_oracle_print(const fl_serving_oracle *o, const fl_serving_oracle_options *asked, bool wide, FILE *out) {
     char clock[64];
-    size_t told = 0;
+    size_t told = 0, shown = 0, over = 0;
     fl_grid g = {0};
     fl_row_table t = {.row = &o->point[0].row,
                       .count = 1, /* all have the same columns */
@@ -192,6 +192,8 @@ void fl_serving_oracle_print(const fl_serving_oracle *o, const fl_serving_oracle
         const fl_serving_point *p = &o->point[i];
         if (!is_shown(o, i))
             continue;
+        shown++;
+        over += p->row.overloaded;
         fl_grid_add(&g, "%u\t%s", p->servers,
                     p->standard ? "default" : fl_serving_oracle_clocks(o, p, clock, sizeof clock));
         fl_row_table_cells(&t, &g, &p->row);
@@ -209,6 +211,7 @@ void fl_serving_oracle_print(const fl_serving_oracle *o, const fl_serving_oracle
         if (is_shown(o, i) && o->point[i].row.violated > 0)
             fprintf(out, "%s  %u at the default: breaks %s\n", told++ ? "" : "\nviolated:\n", o->point[i].servers,
                     o->point[i].row.breaks);
+    fl_row_put_overload(over, shown, out);
     if (o->best == o->count)
         fprintf(out, "\nno static clock holds all bounds, with up to %zu server%s\n\n", o->scenes.count,
                 o->scenes.count == 1 ? "" : "s");

@@ -166,6 +166,7 @@ check "is not called overloaded" bash -c "! grep -q overloaded '$dir/out'"
 succeed "one that does not" '^note: overloaded: requests arrive faster than they are served; the last quarter of them waited' "$f" run "${over[@]}" \
   --policy nvboost --scale 40
 succeed "a comparison says so too" 'note: 2 of 2 rows are overloaded' "$f" compare "${over[@]}" --policy nvboost --scale 40 --no-oracle
+succeed "so does one without a policy" 'note: 2 of 2 rows are overloaded' "$f" compare "${over[@]}" --scale 40
 "$f" run "${over[@]}" --policy nvboost --scale 40 --json >"$dir/over.json"
 check "so does JSON" test "$(value "$dir/over.json" overloaded)" = true
 sed 's/^[0-9]*,/0,/' "$dir/even.csv" >"$dir/once.csv"

@@ -129,13 +129,7 @@ static void note_overload(const fl_comparison *c, FILE *out) {
         all += isfinite(c->row[i].latency.mean_s);
         over += c->row[i].overloaded;
     }
-    if (over)
-        fprintf(out,
-                "\n"
-                "note: %zu of %zu rows are overloaded: requests arrive faster than they are served, so latencies grow "
-                "with the\n"
-                "length of the run\n",
-                over, all);
+    fl_row_put_overload(over, all, out);
 }
 
 /* Workloads that have no best static clock: a row that is missing would go unseen. */

@@ -152,6 +152,15 @@ void fl_row_fill(fl_row_result *row, const fl_scene *s, const fl_run_result *run
     row->sets = (double)run->counts.sets;
 }
 
+void fl_row_put_overload(size_t over, size_t all, FILE *out) {
+    if (over)
+        fprintf(
+            out,
+            "\nnote: %zu of %zu rows are overloaded: requests arrive faster than they are served, so latencies grow "
+            "with the\nlength of the run\n",
+            over, all);
+}
+
 void fl_row_fill_target(fl_row_result *row, const fl_scene *s, const fl_run_result *run) {
     if (!fl_scene_target(s))
         return;

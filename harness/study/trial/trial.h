@@ -206,6 +206,8 @@ void fl_row_table_heads(fl_row_table *t, fl_grid *g);
 void fl_row_table_cells(fl_row_table *t, fl_grid *g, const fl_row_result *r);
 /* Define the marks in the cells, behind the last row. */
 void fl_row_table_marks(const fl_row_table *t, fl_grid *g);
+/* Print, if `over` is not 0, that so many of all rows are overloaded. */
+void fl_row_put_overload(size_t over, size_t all, FILE *out);
 
 /* The row of the table of options. */
 #define FL_WIDE_OPTION(into)                                                                                           \
