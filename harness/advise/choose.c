@@ -26,7 +26,8 @@
 
 /* ---- one clock under every assumption ---- */
 
-#define SDS 2 /* deviations of the intervals, as everywhere where the program states deviations */
+#define TIE 1e-9 /* of ln energy; energies that differ by less are one */
+#define SDS 2    /* deviations of the intervals, as everywhere where the program states deviations */
 
 /* The setting in every case; false where one case does not know it. */
 static bool find_all(const fl_advise_case *c, size_t cases, fl_setting_clocks at, fl_chip_guess *g) {
@@ -93,7 +94,7 @@ fl_status fl_advise(const fl_advise_case *c, size_t cases, fl_setting_clocks ref
                     fl_advice *out, fl_diag *d) {
     fl_chip_guess top[FL_ADVISE_CASES], g[FL_ADVISE_CASES], best[FL_ADVISE_CASES];
     fl_advice a = {.at = ref, .measure = {NAN, NAN, 0}};
-    double least = INFINITY, most = 0;
+    double least = 0, most = 0; /* the reference stays where no other setting needs less */
     if (!find_all(c, cases, ref, top))
         return fl_refuse(d, "no data for the reference clock, %g MHz (memory %g MHz)", ref.sm_mhz, ref.mem_mhz);
     for (size_t k = 0; k < cases; k++)
@@ -111,7 +112,7 @@ fl_status fl_advise(const fl_advise_case *c, size_t cases, fl_setting_clocks ref
         double mean = 0;
         for (size_t k = 0; k < cases; k++)
             mean += (ln_energy(&g[k]) - ln_energy(&top[k])) / (double)cases;
-        if ((is_ref || allowed(g, top, cases, bound, risk, false)) && mean < least) {
+        if (mean < least - TIE && allowed(g, top, cases, bound, risk, false)) {
             least = mean;
             a.at = at;
             for (size_t k = 0; k < cases; k++)

@@ -312,8 +312,15 @@ fl_status fl_advise_rows(const fl_sweep_chip *c, const char *path, const char *g
             own.default_sm_mhz = (int32_t)lround(sweep->rows[i].sm_mhz);
     if (!status)
         status = fl_sweep_workloads(sweep, &names, &count, d);
-    for (size_t i = 0; !status && i < count; i++)
-        status = one_workload(c, path, sweep, names[i], dev, o->bound, s, d);
+    for (size_t i = 0; !status && i < count; i++) {
+        const fl_sweep_row *lowest, *highest;
+        status = fl_sweep_unmoved(sweep, names[i], &lowest, &highest, d);
+        if (!status && lowest)
+            fl_advise_doubt(s, FL_SWEEP_UNMOVED, sweep->names[names[i]], lowest->energy_j / lowest->time_s,
+                            lowest->sm_mhz, highest->energy_j / highest->time_s, highest->sm_mhz);
+        if (!status)
+            status = one_workload(c, path, sweep, names[i], dev, o->bound, s, d);
+    }
     if (!status && !s->count)
         status = fl_fail(d, FL_BAD_INPUT, path, 0, 0, "no workload has rows that a fit can use");
     if (!status) {

@@ -331,6 +331,14 @@ fl_status fl_sweep_check_kernels(const char *path, const fl_sweep *s, fl_diag *d
 fl_status fl_sweep_odd(const fl_sweep *s, uint32_t workload, const fl_sweep_row **low, const fl_sweep_row **high,
                        fl_diag *d);
 
+/* Find two rows of the workload, at one memory clock and limit, of which the one at the much lower SM clock draws as
+ * much: a clock was not in force. *low NULL: there is none. FL_SWEEP_UNMOVED says it. */
+#define FL_SWEEP_UNMOVED                                                                                               \
+    "%s draws %.4g W at %g MHz, and %.4g W at %g MHz: no program does that, so a clock was not in force; what is "     \
+    "computed from these rows is not to be trusted"
+fl_status fl_sweep_unmoved(const fl_sweep *s, uint32_t workload, const fl_sweep_row **low, const fl_sweep_row **high,
+                           fl_diag *d);
+
 /* Check settings that occur twice. FL_BAD_INPUT, with the line of the first such row: one time is more than a tenth
  * above the other. Repeated runs scatter less, so such rows are not from one workload. */
 fl_status fl_sweep_check_twice(const char *path, const fl_sweep *s, fl_diag *d);

@@ -213,7 +213,7 @@ static void test_over_time(void) {
         /* a counter that was reset has no account */
         {"# foldline-telemetry "
          "1\nt_ns,device,power_w,energy_j\n0,0,100,900\n1000000000,0,100,0\n2000000000,0,100,1000\n",
-         NULL, 200, 2, 100},
+         "the energy counter falls 1 time, as after a reset", 200, 2, 100},
     };
     for (size_t i = 0; i < sizeof CASE / sizeof *CASE; i++) {
         fl_taken t = fl_take(NULL, CASE[i].text);

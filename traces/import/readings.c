@@ -220,6 +220,26 @@ static void note_units(fl_imported *out) {
         }
 }
 
+/* A counter starts again where the driver is loaded again, or where it overflows. */
+static void note_falls(fl_imported *out, int32_t device) {
+    const fl_telemetry *t = &out->telemetry;
+    const size_t column = fl_telemetry_signal(t, device < 0 ? "node_energy_j" : "energy_j");
+    size_t falls = 0;
+    double last = NAN;
+    for (size_t n = 0; column != SIZE_MAX && n < t->row_count; n++) {
+        const double x = t->value[n * t->signal_count + column];
+        if (t->device[n] != device || isnan(x))
+            continue;
+        falls += x < last;
+        last = x;
+    }
+    if (falls)
+        fl_import_doubt(out,
+                        "device %d: the energy counter falls %zu time%s, as after a reset: over such a fall the power "
+                        "readings are taken, where there are any",
+                        device, falls, falls == 1 ? "" : "s");
+}
+
 static fl_status note_accounts(fl_imported *out, int32_t device, fl_diag *d) {
     const fl_held_over whole = {INT64_MIN, INT64_MAX, true};
     double counter = NAN, sensor = NAN;
@@ -264,6 +284,7 @@ fl_status fl_import_telemetry(fl_imported *out, const fl_left_out *left, const c
         if (s)
             break;
         note_pauses(out, device, time, count, room);
+        note_falls(out, device);
         s = note_accounts(out, device, d);
     }
     if (!s)

@@ -318,6 +318,11 @@ static fl_status fl_sweep_notes(const fl_sweep *sweep, uint32_t name, char ***no
                                "that, and one of these rows is wrong; what is computed from them is not to be trusted",
                                sweep->names[name], low->time_s, low->sm_mhz, (long long)low->line, high->time_s,
                                high->sm_mhz, (long long)high->line);
+    if (!status)
+        status = fl_sweep_unmoved(sweep, name, &low, &high, d);
+    if (!status && low)
+        status = fl_sweep_note(note, count, d, FL_SWEEP_UNMOVED, sweep->names[name], low->energy_j / low->time_s,
+                               low->sm_mhz, high->energy_j / high->time_s, high->sm_mhz);
     if (!status && again)
         status =
             fl_sweep_note(note, count, d, "%zu rows repeat a setting: each setting is the mean of its rows", again);
