@@ -135,13 +135,12 @@ compare() {
 }
 
 # cell SECONDS BOUND SENSOR JITTER SEEDS WAYS...: of tightrope its defaults, what it may trust, or the name of a signal;
-# told of the one stream (stream); of the others assure, or all of them (others)
+# of the others assure, or all of them (others)
 cell() {
-    local seconds=$1 bound=$2 sensor=$3 jitter=$4 seeds=$5 policies=() told=() more=() way spec on=$platform
+    local seconds=$1 bound=$2 sensor=$3 jitter=$4 seeds=$5 policies=() more=() way spec on=$platform
     shift 5
     for way in "$@"; do
         case $way in
-        stream) told=(--policy "tightrope:bound=$bound") && continue ;;
         assure) while IFS= read -r spec; do policies+=(--policy "$spec"); done < <(specs "$bound" assure) && continue ;;
         others) while IFS= read -r spec; do policies+=(--policy "$spec"); done < <(specs "$bound") && continue ;;
         default) spec=tightrope:bound=$bound ;;
@@ -158,7 +157,6 @@ cell() {
     [ "$jitter" = 0 ] || more=(--jitter "$jitter" --seeds "$seeds")
     set -- seconds="$seconds" sensor="$sensor" jitter="$jitter" -- "$(part "$seconds" "$which")" --platform "$on" "${more[@]}"
     compare "$@" "${policies[@]}"
-    [ ${#told[@]} = 0 ] || compare streams=1 "$@" --streams 1 "${told[@]}"
 }
 
 if [ "$form" = --ladder ]; then
@@ -172,7 +170,7 @@ if [ "$form" = --ladder ]; then
 fi
 
 echo "seed of the halves: $(tables seed)"
-brief='default counters records kernels stream'
+brief='default counters records kernels'
 case $form in
 --tiny) bounds='0.05' base=10 first='records kernels util others' lengths='' again='' signals='records kernels util' late='late-0.5' seeds=2 ;;
 --goals)

@@ -20,7 +20,7 @@ policies/compared                           : policies
 policies/mfgpoeo                            : policies
 policies/papers                             : policies
 policies/server                             : policies
-policies/tightrope                          : policies policies/server
+policies/tightrope                          : policies
 policies/registry                           : policies policies/compared policies/mfgpoeo policies/papers policies/server policies/tightrope
 models/math                                 :
 models/laws device.h                        : models/math

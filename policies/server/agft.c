@@ -17,7 +17,6 @@
 #include "policies/server/inside.h"
 
 #include "policies/policy.h"
-#include "policies/server/server.h"
 
 #include <math.h>
 #include <stdint.h>

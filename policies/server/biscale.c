@@ -9,14 +9,13 @@
  * Assumed:
  * - The published predictor is a boosted tree, whose file is not public. Here the server's law answers: a table with
  * one line for each clock, as `fit serving` fits them, linear between its clocks. Without a table the lines are learned
- *   while the server runs (server.h), as ecofreq learns them.
+ *   while the server runs (inside.h), as ecofreq learns them.
  * - The published controller sees the batch that comes next. This one sees the last step, and takes it for the next.
  * - The prefill half needs the lengths and waits of waiting requests, which no signal gives: a step with a prompt in it
  *   holds the top clock. */
 #include "policies/server/inside.h"
 
 #include "policies/policy.h"
-#include "policies/server/server.h"
 
 #include <math.h>
 #include <stdint.h>

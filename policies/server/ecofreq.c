@@ -11,7 +11,7 @@
  *   both limits at once: a step that decodes must meet the TBT target, a step with prompt tokens what TTFT leaves after
  *   the longest wait.
  * - The published predictor is fitted beforehand on each machine. Here it is learned while the server runs (see
- *   server.h), so that no run beforehand is needed: the top clock holds until steps were seen there, then lower
+ *   inside.h), so that no run beforehand is needed: the top clock holds until steps were seen there, then lower
  * ones are entered by the bound that a step takes top / f as long at most.
  * - The controller inside the engine sees the batch that comes next; this one sees the last, and takes it for the next.
  * - The program that the authors released (SGLang fork, f7789acf) differs: it starts at the lowest listed clock and
@@ -33,7 +33,6 @@
 
 #include "policies/policy.h"
 #include "policies/random.h"
-#include "policies/server/server.h"
 
 #include <math.h>
 #include <stdint.h>

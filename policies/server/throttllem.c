@@ -9,7 +9,7 @@
  * - Output lengths are predicted for each request there. Here a request is as long as the finished ones were in the
  *   mean, and the running ones have half of that to go.
  * - Iterations per second come from boosted trees fitted beforehand. Here they are 1 over the step time of
- *   server.h, learned while the server runs.
+ *   inside.h, learned while the server runs.
  * - The deadline there is of a whole request. The facts state TTFT and TBT: a batch whose steps meet TBT meets the rest
  *   of a deadline, so what remains is that the oldest waiting request gets its first token in time, through all prompts
  *   that wait, in steps of a whole token budget.
@@ -17,7 +17,6 @@
 #include "policies/server/inside.h"
 
 #include "policies/policy.h"
-#include "policies/server/server.h"
 
 #include <math.h>
 #include <stdint.h>

@@ -232,38 +232,14 @@ static void worst_cases(const fl_tightrope_chip *c, const fl_tightrope_seen *see
     }
 }
 
-/* The clock of least objective that is allowed by itself. */
+/* The clock of least energy that is allowed by itself. */
 static uint32_t best_alone(const double *s, const double *e, uint32_t first, uint32_t count,
                            const fl_tightrope_wish *w) {
     uint32_t best = count - 1;
     for (uint32_t k = count - 1; k-- > first;)
-        if (s[k] <= w->allowed && e[k] * pow(s[k], w->delay_power) < e[best] * pow(s[best], w->delay_power))
+        if (s[k] <= w->allowed && e[k] < e[best])
             best = k;
     return best;
-}
-
-/* Energy at the clocks that the bound allows by the second fact alone: between two of them by turns. */
-static double certain_energy(const fl_tightrope_chip *c, const double *e, uint32_t first, double bound) {
-    const double allowed = (1 + bound) / (1 + c->tolerance);
-    double above = 1, energy = e[c->count - 1];
-    for (uint32_t k = c->count - 1; k-- > first && above < allowed;) {
-        const double next = fmin(allowed, ratio(c, k)), share = (next - above) / (ratio(c, k) - above);
-        energy += (e[k] - energy) * share;
-        above = next;
-    }
-    return fmin(e[c->count - 1], energy);
-}
-
-/* Energy on the hull at a slowdown: between two clocks by turns. */
-static double hull_energy(const lower_hull *h, const double *s, const double *e, double allowed) {
-    uint32_t i = 0;
-    while (i + 1 < h->count && s[h->at[i + 1]] <= allowed)
-        i++;
-    const uint32_t a = h->at[i];
-    if (i + 1 == h->count || allowed <= s[a])
-        return e[a];
-    const uint32_t b = h->at[i + 1];
-    return e[a] + (e[b] - e[a]) * (allowed - s[a]) / (s[b] - s[a]);
 }
 
 fl_tightrope_choice fl_tightrope_choose(const fl_tightrope_chip *c, const fl_tightrope_seen *seen,
@@ -278,35 +254,22 @@ fl_tightrope_choice fl_tightrope_choose(const fl_tightrope_chip *c, const fl_tig
         e[k] = s[k] * v.power[k] / v.power[top];
     worst_cases(c, seen, &v, first, worst);
     make_hull(s, e, first, c->count, &h);
-    /* Along the hull energy falls with slowdown; under a product with delay the best place is a corner, as the product
-     * is concave between two, or where the allowance ends. */
-    uint32_t best = 0;
-    double least = INFINITY;
-    for (uint32_t i = 0; i < h.count && (i == 0 || s[h.at[i]] <= w->allowed); i++) {
-        const double value = e[h.at[i]] * pow(s[h.at[i]], w->delay_power);
-        if (value < least)
-            least = value, best = i;
-    }
+    uint32_t best = 0; /* along the hull energy falls with slowdown */
+    while (best + 1 < h.count && s[h.at[best + 1]] <= w->allowed)
+        best++;
     const uint32_t fast = w->steady ? best_alone(s, e, first, c->count, w) : h.at[best];
-    const double measured = hull_energy(&h, s, e, (1 + w->bound) / (1 + w->cost)) * (1 + w->cost);
-    fl_tightrope_choice choice = {
-        .clock = fast, .energy = e[fast], .certain = certain_energy(c, e, first, w->bound), .measured = measured};
+    fl_tightrope_choice choice = {.clock = fast, .energy = e[fast]};
     double trade = 0; /* energy given for a unit of slowdown */
-    if (!w->steady && best + 1 < h.count && s[h.at[best + 1]] > w->allowed && w->allowed >= s[fast]) {
+    if (!w->steady && best + 1 < h.count && w->allowed > s[fast]) {
         const uint32_t slow = h.at[best + 1];
-        const double rate = (e[fast] - e[slow]) / (s[slow] - s[fast]);
-        const double mixed = e[fast] - rate * (w->allowed - s[fast]);
-        if (mixed * pow(w->allowed, w->delay_power) < least) {
-            trade = rate;
-            choice.energy = mixed;
-            choice.steepness = rate / mixed;
-            if (can_pay(c, w, seen, worst, slow)) /* two clocks take turns: the slower one while slack carries it */
-                choice.clock = slow;
-        }
+        trade = (e[fast] - e[slow]) / (s[slow] - s[fast]);
+        choice.energy = e[fast] - trade * (w->allowed - s[fast]);
+        choice.steepness = trade / choice.energy;
+        if (can_pay(c, w, seen, worst, slow)) /* two clocks take turns: the slower one while slack carries it */
+            choice.clock = slow;
     }
     const double price = e[choice.clock] + trade * s[choice.clock];
-    if (!trade && w->now >= (int32_t)first && s[w->now] <= w->allowed && w->delay_power == 0 &&
-        e[w->now] < e[choice.clock] * 1.0005)
+    if (!trade && w->now >= (int32_t)first && s[w->now] <= w->allowed && e[w->now] < e[choice.clock] * 1.0005)
         choice.clock = (uint32_t)w->now;
     while (choice.clock < top && !can_pay(c, w, seen, worst, choice.clock))
         choice.clock++;

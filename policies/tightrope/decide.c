@@ -56,20 +56,9 @@ double fl_tightrope_length(const fl_tightrope_gpu *g) {
     return fmin(s, WINDOW_MAX_S);
 }
 
-double fl_tightrope_first_length(const fl_tightrope_gpu *g) {
-    return fmax(fl_tightrope_length(g), fl_tightrope_power_wait(g));
-}
-
-/* Time for which nobody may see what a clock does, and the way back to the top. */
-static double fl_tightrope_blind(const fl_tightrope_params *p, const fl_tightrope_gpu *g) {
-    return fl_tightrope_reaction(p, g) + (fl_tightrope_blindfold(&g->work) ? 0 : g->work.quiet_s);
-}
-
 double fl_tightrope_cost(const fl_tightrope_gpu *g) {
-    const int64_t signal = g->work.signal;
     const double share = g->work.thin.share > 0 ? g->work.thin.share : 1;
-    return signal == FL_TIGHTROPE_RECORDS || signal == FL_TIGHTROPE_ENDS ? share * fl_tightrope_records_cost(&g->work)
-                                                                         : 0;
+    return fl_tightrope_by_records(g->work.signal) ? share * fl_tightrope_records_cost(&g->work) : 0;
 }
 
 /* A look at the top clock makes the reference better. It pays where the error that is held back costs more, over as
@@ -83,10 +72,11 @@ static int top_pays(const fl_tightrope_params *p, const fl_tightrope_gpu *g, con
 }
 
 uint32_t fl_tightrope_decide(const fl_tightrope_params *p, fl_tightrope_gpu *g, const fl_gpu_facts *f, double slack_s,
-                             double window_s, double first_window_s, int look, int steady, int certain) {
+                             double window_s, double first_window_s, int look, int steady) {
     const fl_tightrope_chip chip = chip_of(p, g, f);
     const double b = p->bound - FL_TIGHTROPE_MARGIN;
-    const double blind_s = fl_tightrope_blind(p, g), cost = fl_tightrope_cost(g);
+    const double quiet_s = fl_tightrope_blindfold(&g->work) ? 0 : g->work.quiet_s;
+    const double blind_s = fl_tightrope_reaction(p, g) + quiet_s, cost = fl_tightrope_cost(g);
     /* Some is kept for what nobody sees, and for looks of the others. */
     const double kept_s = blind_s * fl_tightrope_burn(b, (1 + p->tolerance) * (1 + cost) / g->work.clock);
     const double spent_s = slack_s - kept_s - (steady ? 2 * b * window_s : 0);
@@ -101,15 +91,11 @@ uint32_t fl_tightrope_decide(const fl_tightrope_params *p, fl_tightrope_gpu *g, 
                                     .window_s = window_s,
                                     .first_window_s = first_window_s,
                                     .elapsed_s = g->phase_s,
-                                    .delay_power = (int32_t)p->objective,
                                     .steady = steady,
                                     .look = look,
                                     .now = (int32_t)g->clock};
     fl_tightrope_choice choice = fl_tightrope_choose(&chip, g->seen, &wish);
     g->top_pays = !choice.looked && !fl_tightrope_blindfold(&g->work) && top_pays(p, g, &choice, b);
-    g->energy = choice.energy;
-    const double without = certain ? choice.certain : 1;
-    g->unpaid = choice.measured > without;
     return choice.clock;
 }
 
@@ -142,27 +128,19 @@ typedef fl_tightrope_step node;
 
 #define SAFE_S 1e6 /* nothing is looked for longer ahead */
 
-/* Slack that a second of the window may cost, whatever the program does. */
-static double burn(const node *n) {
-    double most = 0;
-    for (uint32_t i = 0; i < n->count; i++)
-        most = fmax(most, fl_tightrope_burn(n->p->bound - FL_TIGHTROPE_MARGIN, (1 + n->p->tolerance) *
-                                                                                   (1 + fl_tightrope_cost(&n->gpu[i])) /
-                                                                                   n->gpu[i].work.share));
-    return most;
-}
-
 /* Until when the present clocks are safe whatever the program does: a program that turns to other work in the midst of
  * a window is slowed by all that the clocks can slow it, and what was measured before says nothing of it. What is
  * certain of the slack must pay for that until the next reading, and then for the way back to the top. */
 static int64_t safe_until(const node *n) {
-    const double b = n->p->bound - FL_TIGHTROPE_MARGIN, loss = burn(n);
-    double least = INFINITY, react_s = 0;
+    const double b = n->p->bound - FL_TIGHTROPE_MARGIN;
+    double least = INFINITY, react_s = 0, loss = 0; /* of slack, that a second may cost */
     int top = 1;
     for (uint32_t i = 0; i < n->count; i++) {
         gpu_state *g = &n->gpu[i];
         top &= fl_tightrope_at_top(n, i);
         react_s = fmax(react_s, fl_tightrope_reaction(n->p, g));
+        const double most = (1 + n->p->tolerance) * (1 + fl_tightrope_cost(g)) / g->work.share;
+        loss = fmax(loss, fl_tightrope_burn(b, most));
         if (fl_tightrope_idle(n, i))
             continue;
         const double length_s = (double)(n->now - g->work.window_ns) * 1e-9;

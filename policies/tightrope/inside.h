@@ -1,10 +1,9 @@
 /* What the files of tightrope share, part by part: certain work, curves, rates of counters, the
- * ledger of one GPU, phases, servers, readings, windows, the node. */
+ * ledger of one GPU, phases, readings, windows, the node. */
 #pragma once
 
 #include "policies/policy.h"
 #include "policies/random.h"
-#include "policies/server/server.h"
 
 #include <stdint.h>
 
@@ -66,7 +65,6 @@ typedef struct fl_tightrope_wish {
     double window_s;       /* how long the chosen clock will be kept */
     double first_window_s; /* the same, of one not tried before */
     double elapsed_s;      /* how long the program has run */
-    int32_t delay_power;   /* objective: energy x slowdown^delay_power */
     int32_t steady;        /* 1: two clocks may not take turns, as others would wait for the slower and not gain by the
                             * faster */
     int32_t look;          /* 1: a clock not tried yet may be chosen for what it tells */
@@ -77,8 +75,6 @@ typedef struct fl_tightrope_choice {
     uint32_t clock;   /* index */
     int32_t looked;   /* 1: chosen for what it tells */
     double energy;    /* predicted energy per unit of work at the allowed slowdown, of that at the top clock */
-    double certain;   /* predicted energy where the two facts alone tell the work */
-    double measured;  /* the same over a long run in which records show all work, their cost included */
     double steepness; /* relative energy that one unit of slowdown more would save; 0: the bound does not bind */
 } fl_tightrope_choice;
 
@@ -220,6 +216,9 @@ enum {
     FL_TIGHTROPE_NONE,
     FL_TIGHTROPE_ENDS /* kernels counted by their records */
 };
+static inline int fl_tightrope_by_records(int64_t signal) {
+    return signal == FL_TIGHTROPE_RECORDS || signal == FL_TIGHTROPE_ENDS;
+}
 /* The signals whose units count as alike in all phases of the program: all, only counters (iterations, kernels, bytes),
  * or none. For the others only the second fact tells the work. */
 enum { FL_TIGHTROPE_ALIKE_ALL, FL_TIGHTROPE_ALIKE_COUNTERS, FL_TIGHTROPE_ALIKE_NONE };
@@ -259,7 +258,7 @@ typedef struct fl_tightrope_thin {
     double most_s;              /* longest time of a stretch that bursts may be wrong about */
     double square, pairs, stretches; /* sum of squared errors by neighbouring bursts, in s^2; their number; of all */
     double before;                   /* worth of a second by the burst before, at the same clock; NAN: none */
-    double took_s, ref_s, kernels, records; /* kernels of the burst: time, time at the top clock, number, records */
+    double took_s, ref_s, kernels, paid_s; /* kernels of the burst: time, time at the top clock, number, by records */
 } fl_tightrope_thin;
 
 typedef struct fl_tightrope_work {
@@ -270,7 +269,6 @@ typedef struct fl_tightrope_work {
     double before_s, before_elapsed_s; /* credited, and passed, before records were on */
     double record_s, recorded; /* by which a record stretches its kernel, 0: by the share `cost`; kernels that count */
     double afford;             /* share of the time that records may take */
-    double dear_s;             /* by how much they took more, lately */
 
     double counter, total, origin; /* last value, sum of what was seen, the sum at origin_ns */
     double quantum;                /* of the counter in one unit of work; 0: nothing was seen */
@@ -321,11 +319,8 @@ typedef struct fl_tightrope_seen_window {
 void fl_tightrope_work_begin(fl_tightrope_work *w, int64_t signal, int64_t now_ns, double tolerance, double sigmas,
                              double cost);
 
-/* Count work by records, or by their ends, from now on. All work so far ran at the top clock. */
-void fl_tightrope_to_records(fl_tightrope_work *w, int64_t signal, int64_t now_ns);
-
-/* Count work by records from now on, where only the second fact told the work so far. */
-void fl_tightrope_from_certain(fl_tightrope_work *w, int64_t now_ns);
+/* Count work by another signal from now on. Credits stay. */
+void fl_tightrope_work_turn(fl_tightrope_work *w, int64_t signal, int64_t now_ns);
 
 /* Return 1 if readings show only how long the program runs, and no work that is certain in all its phases. */
 int fl_tightrope_blindfold(const fl_tightrope_work *w);
@@ -367,8 +362,13 @@ double fl_tightrope_records_cost(const fl_tightrope_work *w);
  * until they go off. 0: it is not known what a record takes. */
 double fl_tightrope_records_kept(const fl_tightrope_work *w);
 
-/* 1: records took more than they may by so much that they must go off. */
+/* 1: records that only count kernels took more than they may by so much that they must go off. */
 int fl_tightrope_records_dear(const fl_tightrope_work *w);
+
+/* Return what its record took of a kernel that took so long, in s. */
+static inline double fl_tightrope_record_took(const fl_tightrope_work *w, double kernel_s) {
+    return w->record_s > 0 ? w->record_s : kernel_s * w->cost / (1 + w->cost);
+}
 
 /* Return the seconds that the work done so far would have taken at the top clock, at least. */
 double fl_tightrope_credit(fl_tightrope_work *w);
@@ -380,9 +380,6 @@ double fl_tightrope_credit_now(fl_tightrope_work *w);
 /* Return 1 if the window, at the top clock, has enough for a reference. error: the relative error that may be held back
  * for it. */
 int fl_tightrope_enough(const fl_tightrope_work *w, double error);
-
-/* Count only certain work from now on. Credits stay. */
-void fl_tightrope_to_certain(fl_tightrope_work *w);
 
 /* Keep only the certain part of the closed window's credit, since it may belong to another phase with shorter units. */
 void fl_tightrope_distrust(fl_tightrope_work *w, const fl_tightrope_seen_window *m);
@@ -403,16 +400,14 @@ typedef struct fl_tightrope_phase {
     double share[FL_TIGHTROPE_KINDS]; /* of the time of its kernels */
     double weight_s;                  /* time that the shares stand on; 0: no phase */
     double time_s, decisions;         /* that it ran so far, of all stays; windows that ended in it */
-    double usual_s;                   /* how long its own useful stays are lately, 2 s at most; 0: there was none */
     fl_tightrope_seen seen[FL_TIGHTROPE_CLOCKS];
 } fl_tightrope_phase;
 
 typedef struct fl_tightrope_phases { /* all zero is the beginning */
-    int64_t current, last;           /* that runs now, < 0: none, as no records are on; that was left last */
+    int64_t current;                 /* that runs now */
     int64_t turns;                   /* to another phase */
     double useful_s;                 /* how long stays are lately in which another clock than the top was learned */
     double stay_s;                   /* time of the present stay */
-    double began_s;                  /* elapsed time at which the program turned to the present phase */
     fl_tightrope_phase phase[FL_TIGHTROPE_PHASES];
 } fl_tightrope_phases;
 
@@ -420,84 +415,27 @@ typedef struct fl_tightrope_phases { /* all zero is the beginning */
  * nothing where it is new. */
 int fl_tightrope_phase_turns(fl_tightrope_phases *p, fl_tightrope_work *w, fl_tightrope_seen *seen, double length_s);
 
-/* Records go off: what clocks do in the present phase is kept until it is recognised again. */
-void fl_tightrope_phase_leave(fl_tightrope_phases *p, const fl_tightrope_seen *seen);
-
 /* How long the present phase has run; all the time where there is no other. */
 double fl_tightrope_phase_time(const fl_tightrope_phases *p, const fl_tightrope_work *w);
 
-/* Windows that ended in the present phase. */
-double fl_tightrope_phase_decisions(const fl_tightrope_phases *p);
+/* Return 1 while the present phase is young: looks then come one after the other. */
+int fl_tightrope_phase_hurries(const fl_tightrope_phases *p, const fl_tightrope_work *w);
 
 /* 1: kernels of kinds that the phase does not have have run for a while. */
 int fl_tightrope_phase_strange(const fl_tightrope_work *w);
 
-/* tightrope where a server states latency targets: they are its bound. The ledger counts late tokens instead of time:
- * of all first tokens and of all others the share target_share must come in time, and what is left of the rest is spent
- * where it saves most. What is not known takes the top clock.
- *
- * Two slacks are held, for each server by itself:
- * - TBT: over the engine's steps of the last while, the share of tokens that would be late at a clock, by the step
- * times of policies/server/server.h, must stay within what the ledger leaves. At a clock not seen yet a step counts by
- * the bound that it takes top / f as long at most.
- * - TTFT: a request that waits must get its first token in time after its wait so far, the time that a clock takes to
- *   change, and as many of the worst steps of the last while as requests wait. And the 99th percentile of TTFT, longer
- *   by as much as a step is, must meet the target.
- *
- * Among the clocks that hold both, the one that costs the least energy a step by the power seen at each, above that of
- * a server with nothing to do; a clock below those seen is tried one at a time. What was
- * seen ten seconds ago, under another load, is forgotten, and looked at again. */
-
-enum { FL_TIGHTROPE_STEPS = 128 };
-
-typedef struct fl_tightrope_late { /* ledger of one target: counters as of the first sample, and since */
-    double count_at, missed_at;    /* NAN: not known yet */
-    double count, missed;
-} fl_tightrope_late;
-
-typedef struct fl_tightrope_serving { /* of one server; in the state of its first GPU */
-    fl_drive s;
-    fl_step_load step[FL_TIGHTROPE_STEPS]; /* the last ones */
-    uint64_t steps;                        /* so far */
-    int64_t looked_ns;                     /* when the two rows below were made of them */
-    double late[FL_STEP_CLOCKS];           /* share of their tokens that would be late; 1 where it is not known */
-    double longest_s[FL_STEP_CLOCKS];      /* the longest of them; NAN: not known */
-    double now_s[FL_STEP_CLOCKS];          /* a step of the present load */
-    double power_w[FL_STEP_CLOCKS], power_weight[FL_STEP_CLOCKS];
-    int64_t power_ns[FL_STEP_CLOCKS]; /* of the last reading */
-    double idle_w;                    /* least power seen with nothing to do; 0: not seen */
-    fl_tightrope_late ttft, tbt;
-    double tokens_per_s;
-    int64_t last_ns;
-    double allowed;  /* share of tokens that may be late from now on */
-    double slowdown; /* of a step against the top clock, as predicted; NAN: not known */
-} fl_tightrope_serving;
-
-/* 1: every server states both targets, so they are the bound. */
-int fl_tightrope_serves(const fl_facts *facts);
-
-/* Begins one. */
-void fl_tightrope_serving_begin(fl_tightrope_serving *t, const fl_facts *facts, uint32_t server);
-
-/* One step of the policy for one server: reads, decides, sets. tolerance: by how much a slowdown may pass top / f. */
-void fl_tightrope_serve(fl_tightrope_serving *t, const fl_facts *facts, const fl_sample *sample, uint32_t server,
-                        double tolerance, fl_command *c);
-
-#define FL_TIGHTROPE_SERVING_NS 20000000 /* from one step to the next */
-
-/* tightrope: what the readings of a signal say of the work done: by records, by a counter, by ends of records. */
-
 /* Nothing counts before settled_ns, no power before power_ns. */
 void fl_tightrope_read(fl_tightrope_work *w, const fl_sample *sample, uint32_t gpu, int64_t power_ns);
+
+/* Return the best of ITERATIONS to UTIL whose counter is known; NONE: none is. */
+int64_t fl_tightrope_best_counter(const fl_gpu_sample *u);
 
 /* 1: records show kernels beside each other too often to leave them out. */
 int fl_tightrope_crowded(const fl_tightrope_work *w);
 
-/* What tightrope holds of one GPU, and the constants of its windows. */
-
 typedef struct fl_tightrope_params {
     double bound, tolerance, sigmas, records_cost, poll_ms, lag_ms;
-    int64_t signal, objective, alike, trust;
+    int64_t signal, alike, trust;
 } fl_tightrope_params;
 
 /* What signal=auto may credit work by: what holds in every phase, or counters too. */
@@ -521,21 +459,17 @@ typedef struct fl_tightrope_gpu {
     int64_t signal_ns;   /* when the signal was chosen */
     int64_t arrived_ns;  /* when the clock asked for was there; < 0: not yet */
     int64_t power_ns;    /* power readings count from here on */
-    double power_w;      /* of the last window */
     double lag_s;        /* from a change of power until the sensor shows it */
     double util_sum, util_count;
     double settle_s; /* from a set clock to its arrival, as the platform says; 0: not known */
     double react_s;  /* the longest so far */
-    double slack_s, allowed, energy, slowdown;
-    double error; /* of the reference, relative */
-    int64_t
-        unpaid; /* over a long run of the phase records cost more than what they allow saves beyond what goes without */
+    double slack_s, allowed, slowdown;
+    double error;     /* of the reference, relative */
     int64_t brief;    /* 1: the program has phases, and few windows fit into one */
     double phase_s;   /* how long the program has done what it does now */
     int64_t top_pays; /* a better reference is worth a window at the top clock */
     fl_tightrope_work work;
     fl_tightrope_seen seen[FL_TIGHTROPE_CLOCKS];
-    fl_tightrope_serving serving; /* of the server whose first GPU this is */
 } fl_tightrope_gpu;
 
 /* 1: the clock that was asked for, mhz, is there, or was waited for long enough. Until then nothing counts. */
@@ -560,9 +494,6 @@ double fl_tightrope_late_s(const fl_tightrope_gpu *g);
 
 double fl_tightrope_busy(const fl_tightrope_gpu *g); /* share of the window; NAN: not known */
 
-/* At a clock not tried before, long enough for the power too. */
-double fl_tightrope_first_length(const fl_tightrope_gpu *g);
-
 /* A window must show the slowdown well through the noise of the units, and the power through the sensor's lag. */
 double fl_tightrope_length(const fl_tightrope_gpu *g);
 
@@ -570,9 +501,9 @@ double fl_tightrope_length(const fl_tightrope_gpu *g);
 void fl_tightrope_learn(fl_tightrope_gpu *g, const fl_tightrope_seen_window *m, double ceiling);
 
 /* The index of the clock to run at: the node's slack, how long the window will last at a clock that was tried or not,
- * whether two clocks may not take turns, and whether without records the second fact is safe. */
+ * and whether two clocks may not take turns. */
 uint32_t fl_tightrope_decide(const fl_tightrope_params *p, fl_tightrope_gpu *g, const fl_gpu_facts *f, double slack_s,
-                             double window_s, double first_window_s, int look, int steady, int certain);
+                             double window_s, double first_window_s, int look, int steady);
 
 /* By how much the signal stretches what it measures. */
 double fl_tightrope_cost(const fl_tightrope_gpu *g);
@@ -581,31 +512,15 @@ double fl_tightrope_cost(const fl_tightrope_gpu *g);
 uint32_t fl_tightrope_first(const fl_gpu_facts *f);
 uint32_t fl_tightrope_count(const fl_gpu_facts *f);
 
-/* tightrope: one step of the node, as the files that make it hold it. */
-
 #define FL_TIGHTROPE_MEMBERS 64        /* GPUs of a node */
 #define FL_TIGHTROPE_REFERENCE_MAX_S 5 /* longest time at the top clock, where the reference's error stays large */
 #define FL_TIGHTROPE_IDLE 0.01         /* busy for less of a window, and no unit done: nothing runs there */
 
-/* What records are on for. ALWAYS: the policy counts by them, or by no records at all. TRIAL: they are on, and stay
- * where what they allow saves more than they cost. CERTAIN: they are off, and the second fact alone counts, or where
- * one stream is not known the top clock stays. */
-enum { FL_TIGHTROPE_ALWAYS, FL_TIGHTROPE_CERTAIN, FL_TIGHTROPE_TRIAL };
-
-typedef struct fl_tightrope_trial {
-    double ended_s; /* elapsed time at which records went off the last time */
-    int64_t turned; /* another phase since then, by power */
-} fl_tightrope_trial;
-
 typedef struct fl_tightrope_state { /* of the node, from step to step */
     int64_t started, odd, references, decisions, alarm;
-    int64_t held;  /* at the top clock for the rest of the run: no other is safe */
-    int64_t stage; /* what records are on for (phase.c) */
-    fl_tightrope_trial trial;
-    int64_t contradicted;       /* times that a counter's units were not alike */
+    int64_t held;               /* at the top clock for the rest of the run: no other is safe */
     double window_s;            /* planned length */
     int64_t safe_ns;            /* until then the slack cannot run out, whatever the program does */
-    double apart, compared;     /* see is_apart (window.c) */
     fl_tightrope_phases phases; /* of the lone GPU whose records tell them */
 } fl_tightrope_state;
 
@@ -618,6 +533,7 @@ typedef struct fl_tightrope_step {
     fl_tightrope_gpu *gpu; /* count */
     uint32_t count;
     int64_t now;
+    int dear; /* records that only count kernels must go off */
 } fl_tightrope_step;
 
 /* Return the share by which records lengthen kernels, to be used where no time per kernel is known. 0: records are
@@ -648,26 +564,14 @@ static inline int fl_tightrope_idle(const fl_tightrope_step *n, uint32_t i) {
     return n->count > 1 && fl_tightrope_busy(g) < FL_TIGHTROPE_IDLE && !(g->work.total > g->work.units);
 }
 
+/* Another signal tells the work of a GPU from now on. Records are on where it needs them. */
+void fl_tightrope_turn_to(fl_tightrope_step *n, uint32_t i, int64_t signal);
+
 /* The reference is learned anew: all GPUs go to the top, and a window begins. */
 void fl_tightrope_to_reference(fl_tightrope_step *n);
 
 /* What the window taught is kept, and the next one begins at the clocks that are best then. */
 void fl_tightrope_end_window(fl_tightrope_step *n);
-
-/* After a window was learned from. 1: records went on or off, so the reference must be learned again. */
-int fl_tightrope_turn_records(fl_tightrope_step *n);
-
-/* Records go on, and tell the work from now on. The reference must be learned again. */
-void fl_tightrope_begin_trial(fl_tightrope_step *n);
-
-/* Looks come one after the other: what a trial costs is the time until it knows. */
-int fl_tightrope_hurries(const fl_tightrope_step *n);
-
-/* 1: records of a GPU take more than half of the bound: its kernels are short, and what one record takes is known. */
-int fl_tightrope_dear(const fl_tightrope_step *n);
-
-/* 1: without records too a lower clock is safe, as one stream is known, or as who trusts counters says. */
-int fl_tightrope_alone(const fl_tightrope_step *n);
 
 /* 1: the clocks must go to the top now. */
 int fl_tightrope_guard(fl_tightrope_step *n);

@@ -6,17 +6,14 @@
 #include <math.h>
 #include <stdint.h>
 
-static int signal_id(const fl_tightrope_work *w) {
-    switch (w->signal) {
-    case FL_TIGHTROPE_ITERATIONS:
-        return FL_GPU_ITERATIONS;
-    case FL_TIGHTROPE_KERNELS:
-        return FL_GPU_KERNELS;
-    case FL_TIGHTROPE_BYTES:
-        return FL_GPU_DRAM_BYTES;
-    default:
-        return -1;
-    }
+/* Counters from the best on. */
+static const int counters[] = {FL_GPU_ITERATIONS, FL_GPU_KERNELS, FL_GPU_DRAM_BYTES, FL_GPU_UTIL_MEM_PCT};
+
+int64_t fl_tightrope_best_counter(const fl_gpu_sample *u) {
+    int64_t signal = FL_TIGHTROPE_ITERATIONS;
+    while (signal < FL_TIGHTROPE_NONE && !fl_gpu_known(u, counters[signal - FL_TIGHTROPE_ITERATIONS]))
+        signal++;
+    return signal;
 }
 
 #define QUIET_S 10 /* time that the longest quiet is remembered for */
@@ -43,8 +40,9 @@ static void read_rest(fl_tightrope_work *w, int64_t begin_ns, int64_t end_ns) {
 /* What a kernel says of the stretch without records before it. There no record lengthens it. */
 static void read_burst(fl_tightrope_work *w, double d, double top_s) {
     fl_tightrope_thin *t = &w->thin;
-    t->kernels++, t->records++;
-    t->took_s += fmax(0, d - w->record_s), t->ref_s += fmax(0, fmin(d, top_s) - w->record_s);
+    const double paid_s = fl_tightrope_record_took(w, d), ref_s = fmin(d, top_s);
+    t->kernels++, t->paid_s += paid_s;
+    t->took_s += fmax(0, d - paid_s), t->ref_s += fmax(0, ref_s - fl_tightrope_record_took(w, ref_s));
 }
 
 /* Time of each kind, and of kinds that the phase does not have (inside.h). */
@@ -138,23 +136,18 @@ static void read_edge(fl_tightrope_work *w, int64_t now, double gap_s, double mo
 }
 
 static void read_counter(fl_tightrope_work *w, const fl_gpu_sample *u, int64_t now, int fine) {
-    const int id = signal_id(w);
-    double moved = 0;
-    int fresh = 1;
-    if (id >= 0 && fl_gpu_known(u, id)) {
-        const double value = u->value[id];
-        moved = value > w->counter ? value - w->counter : 0;
-        fresh = id != FL_GPU_DRAM_BYTES || fl_gpu_fresh(u, id);
-        w->counter = value;
-    } else if (w->signal == FL_TIGHTROPE_UTIL && fl_gpu_known(u, FL_GPU_UTIL_MEM_PCT)) {
-        moved = u->value[FL_GPU_UTIL_MEM_PCT] * (double)(now - w->last_ns) * 1e-9;
-        fresh = fl_gpu_fresh(u, FL_GPU_UTIL_MEM_PCT);
-    }
+    const int id = w->signal < FL_TIGHTROPE_NONE ? counters[w->signal - FL_TIGHTROPE_ITERATIONS] : -1;
+    if (id < 0 || !fl_gpu_known(u, id))
+        return;
+    const double value = u->value[id], gap_s = (double)(now - w->last_ns) * 1e-9;
+    const double moved = id == FL_GPU_UTIL_MEM_PCT ? value * gap_s : value > w->counter ? value - w->counter : 0;
+    const int fresh = id == FL_GPU_ITERATIONS || id == FL_GPU_KERNELS || fl_gpu_fresh(u, id);
+    w->counter = value;
     w->total += moved;
     if (moved > 0)
-        w->moved_late_s = (double)(now - w->last_ns) * 1e-9, shows(w, now);
+        w->moved_late_s = gap_s, shows(w, now);
     if (moved > 0 && fresh && fine)
-        read_edge(w, now, (double)(now - w->last_ns) * 1e-9, moved);
+        read_edge(w, now, gap_s, moved);
 }
 
 static void read_ends(fl_tightrope_work *w, const fl_sample *s, uint32_t gpu) {
@@ -172,16 +165,6 @@ static void read_ends(fl_tightrope_work *w, const fl_sample *s, uint32_t gpu) {
 int fl_tightrope_crowded(const fl_tightrope_work *w) {
     const double on_s = (double)(w->last_ns - w->begin_ns) * 1e-9 - w->thin.off_s - w->thin.wait_s;
     return w->signal == FL_TIGHTROPE_RECORDS && w->overlap_s > 0.01 * on_s;
-}
-
-/* How much more than they may records took lately: a sum that falls again while they take less (Page, "Continuous
- * inspection schemes", 1954). */
-static void weigh_records(fl_tightrope_work *w, const fl_sample *s, uint32_t gpu) {
-    double count = 0;
-    for (uint64_t i = 0; i < s->record_count; i++)
-        count += s->record[i].gpu == gpu;
-    const double took_s = count * w->record_s, time_s = (double)(s->time_ns - w->last_ns) * 1e-9;
-    w->dear_s = fmax(0, w->dear_s + took_s - w->afford * (time_s - took_s));
 }
 
 static void read_power(fl_tightrope_work *w, const fl_gpu_sample *u, int64_t now, int64_t power_ns) {
@@ -206,7 +189,6 @@ void fl_tightrope_read(fl_tightrope_work *w, const fl_sample *s, uint32_t gpu, i
         fl_tightrope_certain_cut(&w->sure, w->window_ns);
         fl_tightrope_certain_from(&w->sure, w->settled_ns, 1);
     }
-    weigh_records(w, s, gpu);
     if (w->signal == FL_TIGHTROPE_RECORDS)
         read_records(w, s, gpu);
     else if (w->signal == FL_TIGHTROPE_ENDS)

@@ -42,6 +42,12 @@ static void begin_window(node *n) {
     n->state->safe_ns = n->now;
 }
 
+void fl_tightrope_turn_to(node *n, uint32_t i, int64_t signal) {
+    n->gpu[i].signal_ns = n->now;
+    fl_set_gpu(n->c, i, FL_SET_RECORDS, fl_tightrope_by_records(signal));
+    fl_tightrope_work_turn(&n->gpu[i].work, signal, n->now);
+}
+
 void fl_tightrope_to_reference(node *n) {
     n->state->references++;
     n->state->odd = 0;
@@ -54,23 +60,6 @@ void fl_tightrope_to_reference(node *n) {
 
 /* ---- the end of a window ---- */
 
-/* GPUs that meet at barriers are slowed alike. apart: by how much of the largest slowdown they differed, summed over
- * windows; the first is taken for one that did not differ. */
-static int is_apart(const node *n) { return n->state->apart > 0.3 * (1 + n->state->compared); }
-
-static void compare(node *n, const fl_tightrope_member *m) {
-    double least = INFINITY, most = 0;
-    for (uint32_t i = 0; i < n->count; i++) {
-        if (isnan(m[i].seen))
-            continue;
-        least = fmin(least, m[i].seen), most = fmax(most, m[i].seen);
-    }
-    if (n->count < 2 || most < 1.02)
-        return;
-    n->state->apart += fmin(1, (most - least) / (most - 1));
-    n->state->compared++;
-}
-
 static double least_slack(const node *n) {
     const double b = n->p->bound - FL_TIGHTROPE_MARGIN;
     double least = INFINITY;
@@ -82,8 +71,8 @@ static double least_slack(const node *n) {
     return least;
 }
 
-/* Which clocks are next. */
-static void decide(node *n) {
+/* The next window begins at the clocks that are best now. */
+static void go_on(node *n) {
     const double slack_s = least_slack(n);
     double window_s = 0, first_s = 0;
     for (uint32_t i = 0; i < n->count; i++) {
@@ -91,7 +80,7 @@ static void decide(node *n) {
         n->gpu[i].brief = n->state->phases.turns > 1;
         n->gpu[i].error = fl_tightrope_reference_error(&n->gpu[i].work);
         window_s = fmax(window_s, fl_tightrope_length(&n->gpu[i]));
-        first_s = fmax(first_s, fl_tightrope_first_length(&n->gpu[i]));
+        first_s = fmax(first_s, fmax(window_s, fl_tightrope_power_wait(&n->gpu[i])));
     }
     if (n->count > 1)
         window_s = first_s; /* one GPU's look is a long window for all */
@@ -100,27 +89,19 @@ static void decide(node *n) {
     n->state->window_s = window_s;
     for (uint32_t i = 0; i < n->count; i++) {
         gpu_state *g = &n->gpu[i];
-        const int look = fl_tightrope_hurries(n) || (turn % LOOK_EVERY == 0 && turn / LOOK_EVERY % n->count == i);
-        g->next = fl_tightrope_decide(n->p, g, &n->facts->gpu[i], slack_s, window_s, first_s, look,
-                                      n->count > 1 && !is_apart(n), fl_tightrope_alone(n));
+        const int look = fl_tightrope_phase_hurries(&n->state->phases, &g->work) ||
+                         (turn % LOOK_EVERY == 0 && turn / LOOK_EVERY % n->count == i);
+        g->next = fl_tightrope_decide(n->p, g, &n->facts->gpu[i], slack_s, window_s, first_s, look, n->count > 1);
         if (!(g->seen[g->next].weight_s > 0))
             n->state->window_s = first_s;
         top_pays |= g->top_pays != 0;
     }
     /* The reference is of all GPUs at the top. */
-    top_pays |= n->state->stage == FL_TIGHTROPE_CERTAIN && !fl_tightrope_alone(n);
     for (uint32_t i = 0; i < n->count && (top_pays || n->state->alarm); i++)
         n->gpu[i].next = fl_tightrope_top(n, i);
     if (top_pays && n->count > 1)
         n->state->window_s = fmax(window_s, fmin(FL_TIGHTROPE_REFERENCE_MAX_S, n->gpu->work.elapsed_s / 16));
-}
-
-static void go_on(node *n) {
-    decide(n);
-    if (fl_tightrope_turn_records(n))
-        fl_tightrope_to_reference(n);
-    else
-        begin_window(n);
+    begin_window(n);
 }
 
 static int changed_power(const gpu_state *g, const fl_tightrope_seen_window *m) {
@@ -144,41 +125,9 @@ static void learn(node *n, fl_tightrope_seen_window *m, const fl_tightrope_membe
     for (uint32_t i = 0; i < n->count; i++) {
         const double seen = fl_tightrope_at_top(n, i) ? 1 : member[i].seen,
                      before = n->gpu[i].seen[n->gpu[i].clock].ceiling;
-        m[i].slowdown = is_apart(n) ? seen : fl_tightrope_own(member, n->count, i);
+        m[i].slowdown = fl_tightrope_own(member, n->count, i);
         fl_tightrope_learn(&n->gpu[i], &m[i], before > 0 && m[i].slowdown < seen ? fmin(before, seen) : seen);
     }
-}
-
-/* What the counter's error holds back is more than what records cost. Asked at the end of the first reference only: all
- * ran at the top clock so far. Of several GPUs records give no more than a count of kernels does, but more than bytes.
- */
-static int records_pay(const node *n) {
-    if (n->p->signal != FL_TIGHTROPE_AUTO || fl_tightrope_strict(n->p) || n->state->references != 1 ||
-        (n->count == 1 && !(fl_tightrope_record_share(n) > 0)))
-        return 0;
-    for (uint32_t i = 0; i < n->count; i++) {
-        const fl_tightrope_work *w = &n->gpu[i].work;
-        const int counter = n->count > 1 ? w->signal == FL_TIGHTROPE_BYTES
-                                         : w->signal >= FL_TIGHTROPE_ITERATIONS && w->signal <= FL_TIGHTROPE_BYTES;
-        if (!fl_tightrope_at_top(n, i) || fl_tightrope_tried(n, i))
-            return 0;
-        if (counter && !fl_tightrope_idle(n, i) &&
-            n->p->sigmas * fl_tightrope_reference_error(w) > fl_tightrope_record_share(n))
-            return 1;
-    }
-    return 0;
-}
-
-/* The counter's pace was none that a clock can make, and phases are hardly longer than a reference may take to learn:
- * its units are not alike, whatever the user said, and each new phase costs all that the one before was credited beyond
- * what is certain. Records need no such promise. */
-static int contradicted(node *n, const fl_tightrope_seen_window *m) {
-    const fl_tightrope_work *w = &n->gpu->work;
-    if (n->count > 1 || n->p->signal != FL_TIGHTROPE_AUTO || fl_tightrope_strict(n->p) || !m->doubtful ||
-        w->signal < FL_TIGHTROPE_ITERATIONS || w->signal > FL_TIGHTROPE_BYTES)
-        return 0;
-    n->state->contradicted++;
-    return w->elapsed_s < 2 * FL_TIGHTROPE_REFERENCE_MAX_S * (double)n->state->contradicted;
 }
 
 /* The references of some kinds are learned again. What clocks do to the phase was learned of all its kinds, and stays.
@@ -194,34 +143,16 @@ static void learn_anew(node *n) {
     begin_window(n);
 }
 
-/* Without records only what is certain counts from now on. */
-static void stop_records(node *n) {
-    for (uint32_t i = 0; i < n->count; i++) {
-        fl_set_gpu(n->c, i, FL_SET_RECORDS, 0);
-        fl_tightrope_to_certain(&n->gpu[i].work);
-    }
-    fl_tightrope_to_reference(n);
-}
-
 /* Kernels of several streams meet others at each clock, and which ones decides what they take: the second fact may hold
  * at every clock and not where clocks change. Nothing that is read bounds that, so the top clock stays, but for who
  * trusts more than what is certain. */
 static void stop_overlapping(node *n) {
-    stop_records(n);
     n->state->held = n->p->trust == FL_TIGHTROPE_TRUST_RECORDS;
+    fl_tightrope_turn_to(n, 0, n->state->held ? FL_TIGHTROPE_NONE : fl_tightrope_best_counter(n->sample->gpu));
+    fl_tightrope_to_reference(n);
 }
 
 void fl_tightrope_end_window(node *n) {
-    if (records_pay(n)) {
-        for (uint32_t i = 0; i < n->count; i++) {
-            fl_set_gpu(n->c, i, FL_SET_RECORDS, 1);
-            fl_tightrope_to_records(&n->gpu[i].work, n->count > 1 ? FL_TIGHTROPE_ENDS : FL_TIGHTROPE_RECORDS, n->now);
-            n->gpu[i].clock = -1;
-            n->gpu[i].signal_ns = n->now;
-        }
-        fl_tightrope_to_reference(n);
-        return;
-    }
     fl_tightrope_seen_window m[FL_TIGHTROPE_MEMBERS];
     fl_tightrope_member member[FL_TIGHTROPE_MEMBERS];
     for (uint32_t i = 0; i < n->count; i++) {
@@ -231,7 +162,6 @@ void fl_tightrope_end_window(node *n) {
         if (fl_tightrope_blindfold(&g->work))
             m[i].slowdown = fl_tightrope_mhz(n, i, fl_tightrope_top(n, i)) / fl_tightrope_mhz(n, i, g->clock);
         g->slowdown = m[i].slowdown;
-        g->power_w = isnan(m[i].power_w) ? g->power_w : m[i].power_w;
         member[i] = (fl_tightrope_member){.seen = m[i].slowdown,
                                           .noise = m[i].noise,
                                           .own = fl_tightrope_tried(n, i) ? g->seen[g->clock].slowdown : NAN,
@@ -242,8 +172,10 @@ void fl_tightrope_end_window(node *n) {
         stop_overlapping(n);
         return;
     }
-    if (n->state->stage == FL_TIGHTROPE_ALWAYS && fl_tightrope_dear(n)) {
-        stop_records(n);
+    if (n->dear) { /* without records only what is certain counts */
+        for (uint32_t i = 0; i < n->count; i++)
+            fl_tightrope_turn_to(n, i, FL_TIGHTROPE_NONE);
+        fl_tightrope_to_reference(n);
         return;
     }
     if (m->renewed) { /* one GPU: records tell the work of no other */
@@ -258,7 +190,6 @@ void fl_tightrope_end_window(node *n) {
             fl_tightrope_to_reference(n);
         return;
     }
-    compare(n, member);
     const int changed = changed_phase(n, m, member);
     for (uint32_t i = 0; i < n->count && changed; i++)
         fl_tightrope_distrust(&n->gpu[i].work, &m[i]);
@@ -266,12 +197,6 @@ void fl_tightrope_end_window(node *n) {
         n->state->odd = 0;
         learn(n, m, member);
     } else if (++n->state->odd >= 2) {
-        n->state->trial.turned = 1;
-        if (contradicted(n, m)) {
-            fl_tightrope_begin_trial(n);
-            fl_tightrope_to_reference(n);
-            return;
-        }
         for (uint32_t i = 0; i < n->count; i++)
             fl_tightrope_new_phase(&n->gpu[i].work);
         fl_tightrope_to_reference(n);

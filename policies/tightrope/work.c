@@ -8,13 +8,12 @@
 
 #define DEAR_S 0.01 /* a burst of short kernels may cost so much; two or three readings see more than that */
 
-/* All but the kinds and what a record takes, and may take, begins anew. */
-static void begin(fl_tightrope_work *w, int64_t signal, int64_t now_ns, double tolerance, double sigmas, double cost) {
-    const int64_t kinds = w->kinds;
+void fl_tightrope_work_begin(fl_tightrope_work *w, int64_t signal, int64_t now_ns, double tolerance, double sigmas,
+                             double cost) {
     const double record_s = w->record_s, afford = w->afford, energy_age_s = w->energy_age_s;
     const fl_random random = w->thin.random;
-    memset(w, 0, offsetof(fl_tightrope_work, kind));
-    w->kinds = kinds, w->record_s = record_s, w->afford = afford, w->energy_age_s = energy_age_s;
+    memset(w, 0, offsetof(fl_tightrope_work, kind) + (size_t)w->kinds * sizeof *w->kind);
+    w->record_s = record_s, w->afford = afford, w->energy_age_s = energy_age_s;
     w->signal = signal;
     w->last_ns = w->begin_ns = w->last_end_ns = w->moved_ns = now_ns;
     w->origin_ns = -1;
@@ -27,39 +26,6 @@ static void begin(fl_tightrope_work *w, int64_t signal, int64_t now_ns, double t
     w->thin.random = random;
     w->share = 1;
     w->busy_share = 1;
-}
-
-void fl_tightrope_work_begin(fl_tightrope_work *w, int64_t signal, int64_t now_ns, double tolerance, double sigmas,
-                             double cost) {
-    begin(w, signal, now_ns, tolerance, sigmas, cost);
-    memset(w->kind, 0, (size_t)w->kinds * sizeof *w->kind);
-    w->kinds = 0;
-}
-
-void fl_tightrope_to_records(fl_tightrope_work *w, int64_t signal, int64_t now_ns) {
-    const double elapsed_s = (double)(now_ns - w->begin_ns) * 1e-9;
-    fl_tightrope_work_begin(w, signal, now_ns, w->tolerance, w->sigmas, w->cost);
-    w->before_s = w->before_elapsed_s = w->elapsed_s = w->top_s = elapsed_s;
-}
-
-void fl_tightrope_from_certain(fl_tightrope_work *w, int64_t now_ns) {
-    const double credit_s = fl_tightrope_credit(w), elapsed_s = w->elapsed_s, clock = w->clock, share = w->share;
-    const int64_t settled_ns = w->settled_ns;
-    const int at_top = w->at_top;
-    begin(w, FL_TIGHTROPE_RECORDS, now_ns, w->tolerance, w->sigmas, w->cost);
-    for (int64_t i = 0; i < w->kinds; i++) { /* what kinds take at the top clock is known already */
-        const fl_tightrope_kind *k = &w->kind[i];
-        w->kind[i] = (fl_tightrope_kind){.count = k->count,
-                                         .sum_s = k->sum_s,
-                                         .square_s = k->square_s,
-                                         .visits = k->visits,
-                                         .mean_s = k->mean_s,
-                                         .mean_square_s = k->mean_square_s,
-                                         .visit_square_s = k->visit_square_s};
-    }
-    w->before_s = w->top_s = credit_s;
-    w->before_elapsed_s = w->elapsed_s = elapsed_s;
-    w->clock = clock, w->share = share, w->settled_ns = settled_ns, w->at_top = at_top; /* until the next window */
 }
 
 /* ---- records for a part of the time ----
@@ -88,9 +54,15 @@ static void thin_count(fl_tightrope_thin *t, double worth_s) {
     t->wait_s = t->wait_sure_s = 0;
 }
 
+/* What passed since the burst or the stretch began waits for its worth. */
+static void thin_wait(fl_tightrope_work *w, int64_t to_ns) {
+    w->thin.wait_s = seconds(w->thin.from_ns, to_ns);
+    w->thin.wait_sure_s = fl_tightrope_certain_between(&w->sure, w->thin.from_ns, to_ns);
+}
+
 static void thin_begin(fl_tightrope_thin *t, int64_t now_ns, int off) {
     t->from_ns = now_ns, t->off = off;
-    t->took_s = t->ref_s = t->kernels = t->records = 0;
+    t->took_s = t->ref_s = t->kernels = t->paid_s = 0;
 }
 
 /* What the burst says a second is worth, and with it the stretch before. */
@@ -100,7 +72,7 @@ static void thin_tell(fl_tightrope_work *w) {
     /* The kernel that runs now would else be left out, and so would be most long ones. Of it only what is certain
      * counts. */
     t->took_s += seconds(open_ns, w->last_ns), t->ref_s += fl_tightrope_certain_between(&w->sure, open_ns, w->last_ns);
-    const double idle_s = fmax(0, seconds(t->from_ns, w->last_ns) - t->took_s - t->records * w->record_s);
+    const double idle_s = fmax(0, seconds(t->from_ns, w->last_ns) - t->took_s - t->paid_s);
     const double all_s = t->took_s + idle_s, worth = all_s > 0 ? fmin(1, (t->ref_s + idle_s) / all_s) : 0;
     const double wide_s = t->wait_s - t->wait_sure_s; /* how wrong it can be */
     if (!(t->wait_s > 0))
@@ -151,8 +123,7 @@ static void thin_sleep(fl_tightrope_work *w, double off_s) {
 static void thin_wake(fl_tightrope_work *w) {
     fl_tightrope_thin *t = &w->thin;
     const int64_t from = w->settled_ns > t->from_ns ? w->settled_ns : t->from_ns;
-    t->wait_s = seconds(t->from_ns, from);
-    t->wait_sure_s = fl_tightrope_certain_between(&w->sure, t->from_ns, from);
+    thin_wait(w, from);
     thin_count(t, t->wait_sure_s);
     t->from_ns = from, t->off = FL_TIGHTROPE_AWAITED, t->turn_ns = w->last_ns;
 }
@@ -161,8 +132,7 @@ static void thin_wake(fl_tightrope_work *w) {
 void fl_tightrope_thin_first(fl_tightrope_work *w, int64_t start_ns) {
     fl_tightrope_thin *t = &w->thin;
     const int64_t from = t->from_ns > t->turn_ns ? t->from_ns : t->turn_ns, to = start_ns > from ? start_ns : from;
-    t->wait_s = seconds(t->from_ns, to);
-    t->wait_sure_s = fl_tightrope_certain_between(&w->sure, t->from_ns, to);
+    thin_wait(w, to);
     t->worth_s -= t->cost * seconds(t->turn_ns, to);
     w->last_end_ns = to;
     thin_begin(t, to, FL_TIGHTROPE_ON);
@@ -180,8 +150,7 @@ static void thin_change(fl_tightrope_work *w, int64_t now_ns) {
         thin_sleep(w, 0);
     if (t->off == FL_TIGHTROPE_ON)
         return;
-    t->wait_s = seconds(t->from_ns, now_ns);
-    t->wait_sure_s = fl_tightrope_certain_between(&w->sure, t->from_ns, now_ns);
+    thin_wait(w, now_ns);
     thin_count(t, t->wait_sure_s);
     t->from_ns = t->turn_ns = now_ns;
     t->off = t->cost > DEAR_COST ? FL_TIGHTROPE_OFF : t->told ? FL_TIGHTROPE_ON : FL_TIGHTROPE_AWAITED;
@@ -191,7 +160,7 @@ int fl_tightrope_thin_turn(fl_tightrope_work *w, double bound) {
     const double afford = fmin(AFFORD, bound / PART);
     fl_tightrope_thin *t = &w->thin;
     t->told = 0;
-    if (w->signal != FL_TIGHTROPE_RECORDS || !(w->record_s > 0))
+    if (w->signal != FL_TIGHTROPE_RECORDS || !(w->record_s + w->cost > 0))
         return 0;
     if (t->off == FL_TIGHTROPE_OFF) {
         if (w->last_ns < t->turn_ns || w->last_ns < w->settled_ns)
@@ -209,7 +178,7 @@ int fl_tightrope_thin_turn(fl_tightrope_work *w, double bound) {
         return 0;
     const double needed_s = fmin(burst_s, fmax(BURST_S, BURST_KERNELS * burst_s / fmax(1, t->kernels)));
     t->told = 1;
-    t->cost = t->records * w->record_s / fmax(t->took_s, 1e-9);
+    t->cost = t->paid_s / fmax(t->took_s, 1e-9);
     thin_tell(w);
     t->share = t->cost > afford / THIN ? afford / t->cost : 1;
     /* Stretches are so short that what is held back for them stays a small part of what may be spent. */
@@ -218,6 +187,9 @@ int fl_tightrope_thin_turn(fl_tightrope_work *w, double bound) {
     const double range = fmax(1e-3, 1 - (w->at_top ? 1 : w->share * (1 - w->tolerance)));
     const double share = w->at_top ? t->share / TOP_RARER : t->share;
     const double off_s = fmax(BURST_S, fmin(needed_s * (1 / share - 1), wide_s / range));
+    /* A share may be that of long kernels, whose bursts are long too. */
+    if (!(w->record_s > 0) && needed_s > (needed_s + off_s) * THIN)
+        t->share = 1;
     if (t->share < 1) {
         thin_sleep(w, off_s);
         return 1;
@@ -277,15 +249,18 @@ static double held_back(const fl_tightrope_work *w, double count) {
     return sqrt(freedom * expm1(fmin(z * z / freedom, 50)));
 }
 
-/* Of all records at the top clock: the sum of their durations, and its variance by how each kind's differ. */
-static void records_spread(const fl_tightrope_work *w, double *variance, double *seconds) {
-    *variance = *seconds = 0;
+/* Of all records at the top clock: their number, the sum of their durations, and its variance by how each kind's
+ * differ. */
+static double records_spread(const fl_tightrope_work *w, double *variance, double *seconds) {
+    double count = *variance = *seconds = 0;
     for (int64_t i = 0; i < w->kinds; i++) {
         const fl_tightrope_kind *k = &w->kind[i];
         const double m = k->count > 1 ? k->sum_s / k->count : 0;
         *seconds += k->sum_s;
         *variance += k->count > 1 ? fmax(0, k->square_s - k->count * m * m) : 0;
+        count += k->count;
     }
+    return count;
 }
 
 /* A line through ends each every_s, of that variance, over a time T has a relative error of
@@ -312,10 +287,8 @@ int fl_tightrope_enough(const fl_tightrope_work *w, double error) {
         return 1;
     if (w->signal != FL_TIGHTROPE_RECORDS)
         return w->rate.edges >= 6 && fl_tightrope_rate_error(&w->rate, w->sigmas, w->at_top) <= error;
-    double variance, seconds, count = 0;
-    records_spread(w, &variance, &seconds);
-    for (int64_t i = 0; i < w->kinds; i++)
-        count += w->kind[i].count;
+    double variance, seconds;
+    const double count = records_spread(w, &variance, &seconds);
     return w->known_s > 0 && held_back(w, count) * sqrt(variance) <= error * seconds;
 }
 
@@ -435,15 +408,14 @@ double fl_tightrope_records_cost(const fl_tightrope_work *w) {
     return w->record_s > 0 && w->recorded > 0 ? paid_s / fmax(kernels_s, 1e-9) : w->cost;
 }
 
-static int takes_records(const fl_tightrope_work *w) {
-    return w->signal == FL_TIGHTROPE_RECORDS || w->signal == FL_TIGHTROPE_ENDS;
-}
-
 double fl_tightrope_records_kept(const fl_tightrope_work *w) {
-    return takes_records(w) && w->record_s > 0 ? DEAR_S : 0;
+    return fl_tightrope_by_records(w->signal) && w->record_s > 0 ? DEAR_S : 0;
 }
 
-int fl_tightrope_records_dear(const fl_tightrope_work *w) { return takes_records(w) && w->dear_s > DEAR_S; }
+int fl_tightrope_records_dear(const fl_tightrope_work *w) {
+    return w->signal == FL_TIGHTROPE_ENDS &&
+           w->recorded * w->record_s > w->afford * seconds(w->begin_ns, w->last_ns) + DEAR_S;
+}
 
 /* What is held back, in seconds, as a utilisation comes in whole percent: of its reading at the top clock for the work
  * below it, and of the readings below it for the time that they were taken in. Rounding makes a mean wrong by half a
@@ -453,9 +425,17 @@ static double rounding(const fl_tightrope_work *w, double work_s, double sure_s)
     return w->signal == FL_TIGHTROPE_UTIL ? (fmax(0, work_s - sure_s) + fmax(0, since_s - sure_s)) / top_pct : 0;
 }
 
+/* By how much records that only count kernels stretch the time. */
+static double ends_cost(const fl_tightrope_work *w) {
+    return w->signal == FL_TIGHTROPE_ENDS ? 1 + fl_tightrope_records_cost(w) : 1;
+}
+
+static double certain_credit(const fl_tightrope_work *w) {
+    return (w->top_s + w->floor_s * (1 - w->tolerance)) / ends_cost(w);
+}
+
 double fl_tightrope_credit(fl_tightrope_work *w) {
-    const double cost = w->signal == FL_TIGHTROPE_ENDS ? 1 + fl_tightrope_records_cost(w) : 1;
-    const double certain = (w->top_s + w->floor_s * (1 - w->tolerance)) / cost;
+    const double certain = certain_credit(w);
     if (w->signal == FL_TIGHTROPE_RECORDS)
         return fmin(w->elapsed_s, records_credit(w));
     const double units = (w->total - w->origin) / w->quantum;
@@ -465,7 +445,7 @@ double fl_tightrope_credit(fl_tightrope_work *w) {
     const double least = fl_tightrope_rate_least(&w->rate, w->sigmas, w->at_top && !w->doubted, units, sure_s) -
                          rounding(w, work, sure_s);
     const double open_s = fl_tightrope_certain_between(&w->sure, w->moved_ns, w->last_ns);
-    const double credit = fmin(w->elapsed_s, w->base_s + (least + open_s) / cost) - w->taken_back_s;
+    const double credit = fmin(w->elapsed_s, w->base_s + (least + open_s) / ends_cost(w)) - w->taken_back_s;
     return work - least > 0.01 * (w->base_s + work - w->top_s) ? fmax(certain, credit) : credit;
 }
 
@@ -532,9 +512,11 @@ fl_tightrope_seen_window fl_tightrope_close(fl_tightrope_work *w, int64_t now_ns
     fl_tightrope_seen_window m = {.length_s = (double)(now_ns - w->window_ns) * 1e-9};
     m.power_w = fl_tightrope_power(w, &m.power_noise);
     m.slowdown = NAN;
+    if (!idle)
+        count_time(w, now_ns);
+    w->window_ns = now_ns;
     if (idle)
         return m;
-    count_time(w, now_ns);
     /* A pace that is off what the reference says is no part of it: all work before would be told by it too. */
     if (w->at_top && w->rate.kept_s > 0 && !fl_tightrope_blindfold(w))
         measure(w, &m);
@@ -551,11 +533,17 @@ fl_tightrope_seen_window fl_tightrope_close(fl_tightrope_work *w, int64_t now_ns
     return m;
 }
 
-void fl_tightrope_to_certain(fl_tightrope_work *w) {
-    const double credit = fl_tightrope_credit(w);
-    w->signal = FL_TIGHTROPE_NONE;
-    w->thin = (fl_tightrope_thin){.random = w->thin.random, .before = NAN};
-    w->top_s = credit, w->floor_s = 0;
+void fl_tightrope_work_turn(fl_tightrope_work *w, int64_t signal, int64_t now_ns) {
+    count_time(w, now_ns);
+    const double credit_s = fmax(fl_tightrope_credit(w), certain_credit(w)), elapsed_s = w->elapsed_s;
+    const double clock = w->clock, share = w->share;
+    const int64_t settled_ns = w->settled_ns;
+    const int at_top = w->at_top;
+    fl_tightrope_work_begin(w, signal, now_ns, w->tolerance, w->sigmas, w->cost);
+    w->before_s = w->top_s = credit_s;
+    w->before_elapsed_s = w->elapsed_s = elapsed_s;
+    w->clock = clock, w->share = share, w->settled_ns = settled_ns, w->at_top = at_top;
+    fl_tightrope_window(w, now_ns, clock, 0);
 }
 
 void fl_tightrope_distrust(fl_tightrope_work *w, const fl_tightrope_seen_window *m) {

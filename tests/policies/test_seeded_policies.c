@@ -79,12 +79,11 @@ static void test_choose(void) {
                                         .window_s = between(&g, 0.2, 4),
                                         .first_window_s = between(&g, 0.1, 1),
                                         .elapsed_s = between(&g, 1, 100),
-                                        .delay_power = n % 5 == 4 ? 1 : 0,
                                         .steady = n % 6 == 5,
                                         .look = n % 3 != 1,
                                         .now = (int32_t)fl_random_below(&g, chip.count)};
         const fl_tightrope_choice c = fl_tightrope_choose(&chip, seen, &wish);
-        say("%d,%u,%d,%.7g,%.7g,%.7g,%.7g,%d\n", n, c.clock, c.looked, c.energy, c.certain, c.measured, c.steepness,
+        say("%d,%u,%d,%.7g,%.7g,%d\n", n, c.clock, c.looked, c.energy, c.steepness,
             fl_tightrope_affordable(&wish, wish.window_s, wish.allowed, 1.3));
     }
     free(seen);
@@ -169,9 +168,9 @@ static void test_ledger(void) {
                 if (i == 6 && way == 1)
                     fl_tightrope_new_phase(w);
                 if (i == 8 && way == 2)
-                    fl_tightrope_to_certain(w);
+                    fl_tightrope_work_turn(w, FL_TIGHTROPE_NONE, (int64_t)(r.now_s * S));
                 if (i == 4 && way == 2 && signal == FL_TIGHTROPE_NONE)
-                    fl_tightrope_from_certain(w, (int64_t)(r.now_s * S));
+                    fl_tightrope_work_turn(w, FL_TIGHTROPE_RECORDS, (int64_t)(r.now_s * S));
             }
             for (int now = 0; now < 2; now++) {
                 const fl_tightrope_pace p = fl_tightrope_rate_reference(&w->rate, now),

@@ -1,7 +1,6 @@
 /* The times of an engine's steps at each clock: learned, and bounded where they were not. */
 #include "policies/random.h"
 #include "policies/server/inside.h"
-#include "policies/server/server.h"
 #include "tests/support/suite.h"
 
 #include <math.h>

@@ -443,14 +443,15 @@ static void test_new_phase(void) {
     free(w);
 }
 
-/* Nothing tells the work from now on; what was credited stays. */
+/* Nothing tells the work from now on; what was credited stays, once more for a window that was closed just then. */
 static void test_to_certain(void) {
     open_counter(0.015, 100);
     fl_tightrope_close(w, w->last_ns, 0);
-    const double credit = fl_tightrope_credit(w);
-    fl_tightrope_to_certain(w);
-    FL_CHECK(w->signal == FL_TIGHTROPE_NONE && near(fl_tightrope_credit(w), credit) && w->floor_s == 0, "%g s",
-             fl_tightrope_credit(w));
+    const double credit = fl_tightrope_credit(w), elapsed_s = w->elapsed_s;
+    fl_tightrope_work_turn(w, FL_TIGHTROPE_NONE, w->last_ns);
+    FL_CHECK(w->signal == FL_TIGHTROPE_NONE && near(fl_tightrope_credit(w), credit) && w->elapsed_s == elapsed_s &&
+                 w->floor_s == 0,
+             "%g s", fl_tightrope_credit(w));
     free(w);
 }
 
@@ -514,61 +515,32 @@ static void test_uncertain_reference(void) {
 
 /* ---- from one signal to another ---- */
 
-static void test_to_records(void) {
+/* What was credited stays, of the present window too, and the clock is what it was. The rest begins anew. */
+static void test_turn(void) {
     open_work(FL_TIGHTROPE_BYTES);
     w->record_s = 0.5, w->afford = 0.25, w->cost = 0.125;
     w->kinds = 3, w->kind[2].count = 7;
-    w->total = 9, w->unit_s = 1;
-    fl_tightrope_to_records(w, FL_TIGHTROPE_ENDS, 4 * S);
+    w->total = 9, w->quantum = 1;
+    fl_tightrope_window(w, 0, 1, 0);
+    fl_tightrope_work_turn(w, FL_TIGHTROPE_ENDS, 4 * S);
     FL_CHECK(w->signal == FL_TIGHTROPE_ENDS && w->before_s == 4 && w->before_elapsed_s == 4 && w->elapsed_s == 4 &&
                  w->top_s == 4 && w->begin_ns == 4 * S && w->last_ns == 4 * S && w->last_end_ns == 4 * S &&
-                 w->moved_ns == 4 * S && w->origin_ns == -1,
+                 w->moved_ns == 4 * S && w->window_ns == 4 * S && w->origin_ns == -1,
              "all ran at the top clock so far");
     FL_CHECK(w->tolerance == 0.03 && w->sigmas == 3 && w->cost == 0.125 && w->record_s == 0.5 && w->afford == 0.25,
              "what is assumed stays");
     FL_CHECK(w->kinds == 0 && w->kind[2].count == 0 && w->total == 0 && w->unit_s == 0 && isnan(w->counter) &&
-                 w->share == 1 && w->busy_share == 1,
+                 w->share == 1 && w->at_top && w->busy_share == 1,
              "the rest begins anew");
     free(w);
-}
-
-/* What kinds take at the top clock is known already; what they were credited is in the sum before. */
-static void test_from_certain(void) {
     open_work(FL_TIGHTROPE_NONE);
-    fl_tightrope_window(w, 0, 0.5, 0);
+    fl_tightrope_window(w, 6 * S, 0.5, 0);
     w->elapsed_s = 6, w->top_s = 2, w->floor_s = 1;
-    w->settled_ns = 5 * S;
-    w->kinds = 2;
-    for (int i = 0; i < 2; i++)
-        w->kind[i] = (fl_tightrope_kind){.count = 4,
-                                         .sum_s = 5,
-                                         .square_s = 6,
-                                         .done = 7,
-                                         .done_s = 8,
-                                         .floor_s = 9,
-                                         .low = 1,
-                                         .kept_s = 2,
-                                         .now = 3,
-                                         .now_s = 1,
-                                         .visits = 10,
-                                         .mean_s = 11,
-                                         .mean_square_s = 12,
-                                         .visit_square_s = 13,
-                                         .usual = 1};
-    fl_tightrope_from_certain(w, 7 * S);
-    FL_CHECK(w->signal == FL_TIGHTROPE_RECORDS && near(w->before_s, 2.97) && near(w->top_s, 2.97) &&
-                 w->before_elapsed_s == 6 && w->elapsed_s == 6 && w->begin_ns == 7 * S && w->clock == 0.5 &&
-                 w->share == 0.5 && w->settled_ns == 5 * S && !w->at_top && w->kinds == 2,
-             "credited %g s", w->before_s);
-    for (int i = 0; i < 2; i++) {
-        const fl_tightrope_kind *k = &w->kind[i];
-        FL_CHECK(k->count == 4 && k->sum_s == 5 && k->square_s == 6 && k->visits == 10 && k->mean_s == 11 &&
-                     k->mean_square_s == 12 && k->visit_square_s == 13,
-                 "kind %d: its reference", i);
-        FL_CHECK(k->done == 0 && k->done_s == 0 && k->floor_s == 0 && k->low == 0 && k->kept_s == 0 && k->now == 0 &&
-                     k->now_s == 0 && k->usual == 0,
-                 "kind %d: the rest", i);
-    }
+    w->settled_ns = 8 * S;
+    fl_tightrope_work_turn(w, FL_TIGHTROPE_RECORDS, 7 * S);
+    FL_CHECK(near(w->before_s, 2 + 1.5 * 0.97) && w->top_s == w->before_s && w->elapsed_s == 7 && w->floor_s == 0 &&
+                 w->clock == 0.5 && w->share == 0.5 && !w->at_top,
+             "below the top what is certain: credited %g s", w->before_s);
     free(w);
 }
 
@@ -610,14 +582,19 @@ static void test_cost(void) {
     FL_CHECK(near(fl_tightrope_records_cost(w), 1e10), "%g", fl_tightrope_records_cost(w));
     static const struct {
         int64_t signal;
-        int takes;
-    } rows[] = {{FL_TIGHTROPE_RECORDS, 1}, {FL_TIGHTROPE_ENDS, 1}, {FL_TIGHTROPE_NONE, 0}, {FL_TIGHTROPE_KERNELS, 0}};
+        int takes, dear;
+    } rows[] = {{FL_TIGHTROPE_RECORDS, 1, 0},
+                {FL_TIGHTROPE_ENDS, 1, 1},
+                {FL_TIGHTROPE_NONE, 0, 0},
+                {FL_TIGHTROPE_KERNELS, 0, 0}};
     for (size_t i = 0; i < FL_COUNT(rows); i++) {
         w->signal = rows[i].signal;
-        w->record_s = 1e-6, w->dear_s = 0.011;
-        CU_ASSERT(fl_tightrope_records_dear(w) == rows[i].takes);
+        w->begin_ns = 0, w->last_ns = 4 * S, w->afford = 0.25, w->record_s = 1e-2, w->recorded = 102;
+        CU_ASSERT(fl_tightrope_records_dear(w) == rows[i].dear);
         CU_ASSERT(fl_tightrope_records_kept(w) == (rows[i].takes ? 0.01 : 0));
-        w->record_s = 0, w->dear_s = 0.01;
+        w->recorded = 101; /* 10 ms more than a quarter of the time, and no more */
+        CU_ASSERT(!fl_tightrope_records_dear(w));
+        w->record_s = 0;
         CU_ASSERT(!fl_tightrope_records_dear(w) && fl_tightrope_records_kept(w) == 0);
     }
     free(w);
@@ -664,5 +641,5 @@ FL_SUITE("tightrope_ledger", {"credit of records", test_credit_of_records}, {"cr
          {"no pace", test_no_pace}, {"a reference that is doubted", test_doubted_reference},
          {"distrust", test_distrust}, {"a new phase", test_new_phase}, {"nothing tells the work", test_to_certain},
          {"credit of a counter", test_credit_of_a_counter}, {"an uncertain reference", test_uncertain_reference},
-         {"to records", test_to_records}, {"from what is certain", test_from_certain}, {"a visit", test_visit},
-         {"what records cost", test_cost}, {"cycles", test_cycle}, {"enough", test_enough})
+         {"another signal", test_turn}, {"a visit", test_visit}, {"what records cost", test_cost},
+         {"cycles", test_cycle}, {"enough", test_enough})

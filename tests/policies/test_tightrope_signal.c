@@ -317,22 +317,6 @@ static void test_crowded(void) {
     }
 }
 
-/* What records took beyond their part of the rest of the time, never less than nothing: its own, all of them. */
-static void test_dear(void) {
-    open_work(FL_TIGHTROPE_RECORDS);
-    w->record_s = 0.01, w->afford = 0.25, w->last_ns = 2 * S;
-    fl_kernel_record r[40] = {0};
-    for (int i = 0; i < 40; i++)
-        r[i] = (fl_kernel_record){.start_ns = 2 * S, .end_ns = 2 * S, .gpu = i < 30};
-    take(3 * S, r, 40, INT64_MAX);
-    FL_CHECK(near(w->dear_s, 0.3 - 0.25 * 0.7), "%g s", w->dear_s);
-    take(3 * S + S / 10, r, 4, INT64_MAX);
-    FL_CHECK(near(w->dear_s, 0.125 + 0.04 - 0.25 * 0.06), "%g s", w->dear_s);
-    take(5 * S, r, 0, INT64_MAX);
-    CU_ASSERT(w->dear_s == 0);
-    free(g);
-}
-
 /* ---- power and the clock ---- */
 
 /* Fresh readings from then on; of the energy counter the first and the last since the clock is there. */
@@ -589,7 +573,7 @@ static void test_no_counter(void) {
 FL_SUITE("tightrope_signal", {"a counter", test_counter}, {"ends of units", test_ends_of_units},
          {"the line's beginning", test_origin}, {"quiet", test_quiet}, {"a record", test_record},
          {"beside another", test_beside}, {"all records", test_all_records}, {"strange kernels", test_strange},
-         {"ends", test_ends}, {"crowded", test_crowded}, {"dear records", test_dear}, {"power", test_power},
-         {"a clock on its way", test_on_its_way}, {"a clock that is there", test_arrive}, {"busy", test_busy},
-         {"until power is known", test_power_wait}, {"reaction", test_reaction}, {"the next reading", test_wait},
-         {"just then", test_wait_edges}, {"a late record", test_late_record}, {"no counter", test_no_counter})
+         {"ends", test_ends}, {"crowded", test_crowded}, {"power", test_power}, {"a clock on its way", test_on_its_way},
+         {"a clock that is there", test_arrive}, {"busy", test_busy}, {"until power is known", test_power_wait},
+         {"reaction", test_reaction}, {"the next reading", test_wait}, {"just then", test_wait_edges},
+         {"a late record", test_late_record}, {"no counter", test_no_counter})

@@ -61,7 +61,7 @@ fi
 succeed "requests" . "$f" synth requests -o asked.csv --requests 120 --rate 0.7 --seed 7
 server=$root/traces/samples/serving/rtx4090-llama3.1-8b.serving.csv
 succeed "policies by joules per token, and whether the targets hold" '^ecofreq' "$f" compare "$server" asked.csv \
-  --platform "$root/harness/experiments/serving/rtx4090-assumed.json" --ttft 2s --tbt 200ms --policy ecofreq --policy tightrope
+  --platform "$root/harness/experiments/serving/rtx4090-assumed.json" --ttft 2s --tbt 200ms --policy ecofreq --policy throttllem
 cat >serve.json <<EOT
 {"foldline_experiment": 1, "about": "Joules of the server under ecofreq", "platform": "$root/harness/experiments/serving/rtx4090-assumed.json",
  "serving": "$server", "requests": "asked.csv", "ttft": "2s", "tbt": "200ms", "policies": ["ecofreq"]}

@@ -58,15 +58,16 @@ has "a policy that looks at no server" '"server_needs":	\[\]'
 "$f" emulate t.csv --platform generic --time virtual --quiet -- "$f" doctor --json --policy agft >out.json 2>err
 has "signals of a server that a policy needs" '"server_needs":	\["tbt_sum_ns", "tbt_count"\]'
 has "and uses" '"server_uses":	\["waiting", "running"'
-"$f" emulate t.csv --platform generic --time virtual --quiet -- "$f" doctor --policy tightrope >out.json 2>err
-has "which doctor says in words" '^  server      uses, where there is one, waiting, running, .*live --server URL'
+"$f" emulate t.csv --platform generic --time virtual --quiet -- "$f" doctor --policy agft >out.json 2>err
+has "which doctor says in words" '^  server      needs tbt_sum_ns, tbt_count; uses waiting, running, .*live --server URL'
 "$f" emulate t.csv --platform generic --time virtual --quiet -- "$f" doctor --policy assure >out.json 2>err
 check "and of no other policy" eval '! grep -q "^  server" out.json'
 "$f" list policies tightrope --json >out.json
 has "signals of a policy: of the GPU" '"needs":	\{'
-has "of a server" '"server":	\["waiting", "running", "kv_used_pct"'
-has "and of its engine's steps" '"engine_steps":	true'
 has "what it sets" '"gpu":	\["sm_mhz", "records"\]'
+"$f" list policies ecofreq --json >out.json
+has "of a server" '"server":	\["waiting", "running"'
+has "and of its engine's steps" '"engine_steps":	true'
 "$f" list policies plan --json >out.json
 has "what wakes it" '"woken_by":	\["marker"\]'
 

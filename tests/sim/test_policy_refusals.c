@@ -268,9 +268,7 @@ static void test_servers(void) {
     check(&n, "agft", rising, NULL);
     check(&n, "agft", same, "must be ascending");
     check(&n, "agft", falling, "must be ascending");
-    check(&n, "tightrope", nothing, NULL);
     n.server[0].gpu_count = 0;
-    check(&n, "tightrope", nothing, "which GPUs");
     check(&n, "polca", nothing, "which GPUs");
 }
 

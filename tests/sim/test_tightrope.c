@@ -78,7 +78,7 @@ static void test_phase_turns(void) {
 }
 
 /* Shorter units, slowed by the clock: the counter runs on as before, and only activity records tell. By default that
- * holds; who trusts counters is told that it may not. */
+ * holds; who trusts counters is told that a counter alone may not. */
 static void test_phase_that_no_counter_tells(void) {
     int broken = 0;
     for (uint64_t seed = 1; seed <= 20; seed++) {
@@ -89,7 +89,7 @@ static void test_phase_that_no_counter_tells(void) {
         w.turned_unit_s = 0.011 * (0.38 + 0.03 * (double)seed); /* at one of the clocks the pace is as before */
         w.records = w.counter = true;
         world trusting = w;
-        trusting.trust = "counters";
+        trusting.trust = "counters", trusting.records = false;
         world_play(&w);
         world_play(&trusting);
         broken += trusting.worst > w.bound;
@@ -154,10 +154,9 @@ static void test_kernel_as_records_begin(void) {
     const int64_t s = INT64_C(1000000000);
     fl_gpu_sample gpu = {0};
     CU_ASSERT_FATAL(w != NULL);
-    w->tolerance = 0, w->sigmas = 3;
-    fl_tightrope_to_records(w, FL_TIGHTROPE_RECORDS, s);
-    w->alike = FL_TIGHTROPE_ALIKE_COUNTERS;
-    fl_tightrope_window(w, s, 1, 0);
+    fl_tightrope_work_begin(w, FL_TIGHTROPE_NONE, 0, 0, 3, 0);
+    fl_tightrope_window(w, 0, 1, 0);
+    fl_tightrope_work_turn(w, FL_TIGHTROPE_RECORDS, s);
     fl_kernel_record r[] = {{.start_ns = 0, .end_ns = s / 2}, {.start_ns = s / 2, .end_ns = 3 * s / 2}};
     fl_sample sample = {.time_ns = 3 * s / 2, .gpu_count = 1, .gpu = &gpu, .record = r, .record_count = FL_COUNT(r)};
     fl_tightrope_read(w, &sample, 0, INT64_MAX);

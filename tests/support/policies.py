@@ -20,7 +20,6 @@ import statistics
 import sys
 
 SEED = "20"  # of the halves, fixed before any result was seen
-ONE_STREAM = " (one stream)"  # a policy that is told of it
 LONG = ["sweep", "seconds", "bound", "sensor", "jitter", "half", "policy", "records", "workload", "seed", "saving_pct",
         "regret_pct", "slowdown", "violated", "static_pct", "switches"]
 
@@ -100,8 +99,6 @@ def take(path, keys):
         if r["policy"] == "maxfreq":
             continue
         policy = r["policy"].removesuffix(" (records free)")
-        if keys.get("streams") and (not policy.startswith("tightrope") or r["policy"] != policy):
-            continue  # told of its one stream, beside the same rows of a comparison that is not
         if r["policy"] != policy and not ("records" in policy or policy.startswith("mf-gpoeo")):
             continue  # a twin that does without records anyway
         told = any("records_cost=0" in x["policy"] for x in rows)  # where records are free, the policy is to know it
@@ -110,7 +107,7 @@ def take(path, keys):
         slowdown = float(r["makespan_s"]) / top[(r["workload"], r["seed"])] - 1
         regret = r["regret_clairvoyant_pct"]
         w.writerow([keys[k] for k in LONG[:6]] +
-                   [policy + (ONE_STREAM if keys.get("streams") else ""), "free" if r["policy"] != policy else "cost", r["workload"], r["seed"], r["energy_saving_pct"],
+                   [policy, "free" if r["policy"] != policy else "cost", r["workload"], r["seed"], r["energy_saving_pct"],
                     "" if regret == "n/a" else regret, repr(slowdown), int(slowdown > bound + 1e-9),
                     r.get("regret_static_pct", "n/a"), r.get("switches", "0")])
 
@@ -257,13 +254,11 @@ class Gates:
 
 def way_of(r):
     """What tightrope goes by in that run; None: another policy's run."""
-    policy = r["policy"].removesuffix(ONE_STREAM)
+    policy = r["policy"]
     if not policy.startswith("tightrope"):
         return None
     said = dict(p.split("=", 1) for p in policy.partition(":")[2].split(",") if "=" in p)
     way = "counters" if said.get("trust") == "counters" else said.get("signal", "default")
-    if policy != r["policy"]:
-        way = way.replace("default", "one stream")
     return way + (f", alike={said['alike']}" if "alike" in said else "") + (" free" if r["records"] == "free" else "")
 
 
@@ -277,7 +272,7 @@ def gates(path):
 
     counted = ["counters", "kernels free"]  # nothing counts kernels but their records
     judged = ["default free", "records free", *counted]
-    reported = ["default", "one stream", "records"]  # at their cost
+    reported = ["default", "records"]  # at their cost
     bounds = (0.05, 0.1)
     for seconds, mean, worst in ((100, 0.25, 1), (30, 0.6, None), (10, 1.5, None)):
         for bound in bounds:

@@ -5,8 +5,8 @@ serving_page.py RESULT.csv PAGE...    puts the table in the place of the one tha
 import csv
 import sys
 
-COLUMNS = ["ecofreq", "throttllem", "agft", "polca", "tightrope", "assure:theta=0.9", "utilizscale"]
-HEAD = ("| load (requests/s) | a clock takes | best static | " +
+COLUMNS = ["ecofreq", "throttllem", "agft", "polca", "assure:theta=0.9", "utilizscale"]
+HEAD = ("| load (requests/s) | actuator latency | best static | " +
         " | ".join(c.replace(":theta=", " ") for c in COLUMNS) + " |")
 
 
