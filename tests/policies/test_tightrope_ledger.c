@@ -600,6 +600,49 @@ static void test_cost(void) {
     free(w);
 }
 
+/* Whether records rest after a first burst of so many kernels at the top clock. They may take 0.25 % of the time: those
+ * that take less than twice that stay on. Those that take a share of long kernels stay on too, as the stretch between
+ * two bursts may last for 0.03 s only then. */
+static void test_rest(void) {
+    static const struct {
+        const char *what;
+        double record_s, cost;
+        int kernels;
+        int64_t each_ns;
+        int rests;
+        double share;
+    } rows[] = {{"a share of short kernels", 0, 0.02, 40, 100000, 1, 0.0025 / 0.02},
+                {"too few", 0, 0.02, 15, 400000, 0, 0},
+                {"too short", 0, 0.02, 39, 100000, 0, 0},
+                {"a share of long kernels", 0, 0.02, 17, 10000000, 0, 1},
+                {"a small share", 0, 0.0049, 40, 100000, 0, 1},
+                {"a time", 1e-6, 0.02, 40, 100000, 1, 0.0025 / (1 / 99.0)},
+                {"a time of long kernels", 1e-3, 0.02, 17, 10000000, 1, 0.0025 / (1 / 9.0)},
+                {"free", 0, 0, 40, 100000, 0, 0}};
+    for (size_t i = 0; i < FL_COUNT(rows); i++) {
+        fl_kernel_record record[40] = {0};
+        fl_gpu_sample gpu = {0};
+        w = calloc(1, sizeof *w);
+        CU_ASSERT_FATAL(w != NULL);
+        w->record_s = rows[i].record_s;
+        fl_tightrope_work_begin(w, FL_TIGHTROPE_RECORDS, 0, 0.03, 4.5, rows[i].cost);
+        fl_tightrope_window(w, 0, 1, 0);
+        for (int k = 0; k < rows[i].kernels; k++)
+            record[k] = (fl_kernel_record){.start_ns = k * rows[i].each_ns, .end_ns = (k + 1) * rows[i].each_ns};
+        const fl_sample sample = {.time_ns = rows[i].kernels * rows[i].each_ns,
+                                  .gpu_count = 1,
+                                  .gpu = &gpu,
+                                  .record = record,
+                                  .record_count = (uint64_t)rows[i].kernels};
+        fl_tightrope_read(w, &sample, 0, INT64_MAX);
+        const int turned = fl_tightrope_thin_turn(w, 0.05);
+        FL_CHECK(turned == rows[i].rests && (w->thin.off == FL_TIGHTROPE_OFF) == rows[i].rests &&
+                     near(w->thin.share, rows[i].share),
+                 "%s: turned %d, share %g", rows[i].what, turned, w->thin.share);
+        free(w);
+    }
+}
+
 /* Iterations of 30 kernels of 1 ms and a wait: a window is to hold four of them. */
 static void test_cycle(void) {
     open_work(FL_TIGHTROPE_KERNELS);
@@ -642,4 +685,4 @@ FL_SUITE("tightrope_ledger", {"credit of records", test_credit_of_records}, {"cr
          {"distrust", test_distrust}, {"a new phase", test_new_phase}, {"nothing tells the work", test_to_certain},
          {"credit of a counter", test_credit_of_a_counter}, {"an uncertain reference", test_uncertain_reference},
          {"another signal", test_turn}, {"a visit", test_visit}, {"what records cost", test_cost},
-         {"cycles", test_cycle}, {"enough", test_enough})
+         {"records that rest", test_rest}, {"cycles", test_cycle}, {"enough", test_enough})
