@@ -203,6 +203,9 @@ succeed "advice at any risk" '^  set +nvidia-smi -lgc ' "$f" advise "${asked[@]}
 check "first what it assumes" bash -c "head -n 1 '$dir/out' | grep -q '^assumed: times at other clocks'"
 check "it is the oracle's choice" grep -qE ": 1 server at $(value "$dir/o.json" best_sm_mhz) MHz instead of 2 at 1410 MHz\$" "$dir/out"
 check "it says what clocks rest on" grep -q 'clocks were not measured' "$dir/out"
+awk -F, -v OFS=, '{ print } /^[0-9]/ && !n++ { $2 = 0; print }' "$dir/r.csv" >"$dir/failed.csv"
+succeed "a request that failed" '^  set +nvidia-smi -lgc ' "$f" advise "$dir/failed.csv" "${asked[@]:1}" --risk 5%
+check "is told once, and not for each draw" test "$(grep -c 'failed.csv: 1 of .* rows without a value' "$dir/err")" = 1
 "$f" advise "${asked[@]}" --json >"$dir/a.json"
 check "valid JSON of the advice" python3 -m json.tool "$dir/a.json" /dev/null
 check "the same clock" test "$(value "$dir/a.json" best_sm_mhz)" = "$(value "$dir/o.json" best_sm_mhz)"

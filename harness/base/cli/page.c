@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -365,7 +366,13 @@ void fl_notes_tell(const char *path, char *const *note, size_t count) {
 }
 
 void fl_left_tell(const char *path, const fl_left_out *left) {
+    static _Atomic uint32_t last; /* advice on servers opens its requests again for each draw */
     char text[400], *note = text;
+    uint32_t now = fl_hash(path, strlen(path));
+    for (int i = 0; fl_left_text(left, i, text, sizeof text); i++)
+        now = now * 31 + fl_hash(text, strlen(text));
+    if (atomic_exchange(&last, now) == now)
+        return;
     for (int i = 0; fl_left_text(left, i, text, sizeof text); i++)
         fl_notes_tell(path, &note, *text ? 1 : 0);
 }
