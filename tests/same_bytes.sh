@@ -134,7 +134,7 @@ if [ -n "${FOLDLINE_DATA:-}" ]; then
   for s in "$FOLDLINE_DATA"/sweeps/*.csv; do
     n=$(basename "$s" .csv)
     same "data-fit-device-$n" fit device "$s" -o "$out/d.json"
-    same "data-cross-$n" fit device --cross-validate "$s" --splits 1 --at ends --json
+    same "data-fit-own-$n" fit workload "$s" --json
   done
   s=$FOLDLINE_DATA/sweeps/v100-300w.csv
   same data-power-wall compare harness/experiments/power-wall.json "$FOLDLINE_DATA"/sweeps/a100-pcie-lock-x-cap.csv -o "$out/r.csv"

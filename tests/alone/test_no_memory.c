@@ -94,7 +94,6 @@ static const command commands[] = {
     {.text = "fit device --facts I/facts.json -o d.json", .points = 4},
     {.text = "fit workload --device I/device.json I/chip.csv --clocks calibrated --json"},
     {.text = "fit workload I/chip.csv"},
-    {.text = "fit device --cross-validate I/chip.csv --splits 1 --decide --json"},
     {.text = "fit logs I/w@1500.log I/w@1000.log -o s.csv"},
     {.text = "fit trace I/long.csv I/long.csv --platform generic --sm-mhz 1500 --sm-mhz 1000 -o k.csv"},
     {.text = "fit policy sensitivity I/states.csv --table t.csv --json"},

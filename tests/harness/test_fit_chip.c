@@ -527,38 +527,6 @@ static void test_rows(void) {
     fl_fit_rows_free(&r);
 }
 
-/* ---- scatter ---- */
-
-static void test_scatter(void) {
-    enum { MANY = 400 };
-    static fl_chip_row row[MANY];
-    fl_fit_entity e = {.first = 0, .count = MANY};
-    const fl_fit_rows r = {.row = row, .count = MANY, .entity = &e, .entities = 1};
-    fl_random random = fl_random_seed(seed, 3);
-    for (int noisy = 0; noisy < 2; noisy++) {
-        for (size_t i = 0; i < MANY; i++) {
-            const double f = 500 * pow(3, (double)i / MANY), x = log(f / 800);
-            row[i] = (fl_chip_row){0,
-                                   f,
-                                   900,
-                                   exp(1 - x + 0.4 * x * x + 0.02 * noisy * fl_random_normal(&random)),
-                                   exp(5 + x + 0.7 * x * x + 0.01 * noisy * fl_random_normal(&random)),
-                                   NULL};
-        }
-        const fl_fit_scatter s = fl_fit_scatter_of(&r);
-        const double normal = sqrt(2 / M_PI); /* mean absolute value of a normal deviate */
-        FL_CHECK(s.rows == MANY - 2, "%zu rows", s.rows);
-        if (!noisy)
-            FL_CHECK(s.time < 1e-6 && s.power < 1e-6, "a quadratic scatters by %g and %g %%", s.time, s.power);
-        else
-            FL_CHECK(fabs(s.time / (2 * normal) - 1) < 0.12 && fabs(s.power / normal - 1) < 0.12 &&
-                         fabs(s.energy / (sqrt(5) * normal) - 1) < 0.12,
-                     "%g, %g and %g %%", s.time, s.power, s.energy);
-    }
-    e.count = 4;
-    FL_CHECK(isnan(fl_fit_scatter_of(&r).time), "four clocks are no curve");
-}
-
 static void test_activity_rows(void) {
     char *first = strdup(fl_temp_text("active.csv", "workload,sm_mhz,mem_mhz,time_s,power_w,dram_active_pct\n"
                                                     "w,1500,877,1,150,70\nw,1000,877,2,120,\n"));
@@ -757,5 +725,5 @@ FL_SUITE("fit_chip", {"truth found", test_truth_found}, {"identifiability", test
          {"idle tree", test_idle_tree}, {"invariance", test_invariance}, {"predict", test_predict},
          {"refused", test_refused}, {"power tells", test_power_tells}, {"low power", test_low_power},
          {"nothing known", test_nothing_known}, {"doubt", test_doubt}, {"settings spread", test_settings_spread},
-         {"rows", test_rows}, {"activity rows", test_activity_rows}, {"scatter", test_scatter}, {"json", test_json},
-         {"at", test_at}, {"measured sweeps", test_measured}, {"titan", test_titan})
+         {"rows", test_rows}, {"activity rows", test_activity_rows}, {"json", test_json}, {"at", test_at},
+         {"measured sweeps", test_measured}, {"titan", test_titan})

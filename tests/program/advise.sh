@@ -103,7 +103,7 @@ succeed "and how many rows taught nothing" 'predicted rows of the file teach not
 check "it was measured at one clock" grep -q 'predicted.csv: 8 measured settings of 8 workloads at 1400 MHz' "$dir/out"
 refuse "a device of one clock and its predictions" 2 'expected at least one workload at two settings' "$f" fit device "$dir/predicted.csv" -o "$dir/no.json"
 awk -F, '/^#/ || $1 == "workload" || $9 != ""' "$dir/predicted.csv" >"$dir/all.csv"
-for c in 'fit device -o /dev/null' 'fit device --cross-validate' 'fit workload --device v100-300w'; do
+for c in 'fit device -o /dev/null' 'fit workload --device v100-300w'; do
   refuse "no measured row: $c" 2 'all.csv: no settings to fit: predicted rows teach nothing, expected measured rows' "$f" $c "$dir/all.csv"
 done
 succeed "compare takes it as a model" 'baseline:static' "$f" compare "$dir/predicted.csv" --platform "$dir/known.json" --policy nvboost --bound 15% --risk 30%
@@ -224,8 +224,7 @@ cp "$dir/known.csv" "$dir/b.csv"
 both='bound 5, expected a share: 0.05 or 5%; 500 % are said as 500%'
 refuse "a bound above 1" 2 "$both" "$f" advise "$dir/b.csv" --bound 5
 refuse "of a comparison" 2 "$both" "$f" compare "$dir/b.csv" --platform "$dir/known.json" --policy nvboost --bound 5
-refuse "of a split" 2 "$both" "$f" fit device --cross-validate "$dir/b.csv" --decide --bound 5
-refuse "a risk above 1" 2 'risk 5, expected a share: 0.05 or 5%' "$f" fit device --cross-validate "$dir/b.csv" --decide --risk 5
+refuse "a risk above 1" 2 'risk 5, expected a share: 0.05 or 5%' "$f" advise "$dir/b.csv" --risk 5
 succeed "what is said in percent" 'within the bound of 150 %' "$f" advise "$dir/b.csv" --bound 150%
 check "5% is 0.05" cmp -s <("$f" advise "$dir/b.csv" --bound 5%) <("$f" advise "$dir/b.csv" --bound 0.05)
 experiment() { sed "s|\"\.\./\.\./|\"$PWD/|; s|\"bound\": *[0-9.]*|\"bound\": $1|" harness/experiments/first-light.json >"$dir/x.json"; }

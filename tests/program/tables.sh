@@ -183,7 +183,6 @@ compare sweep.csv --platform generic --bound 0.1
 advise sweep.csv --platform generic
 fit device sweep.csv -o out.json
 fit workload --device chip.json sweep.csv --at corners
-fit device --cross-validate sweep.csv --splits 2
 fit workload sweep.csv --at ends
 fit policy sweetspot --platform generic sweep.csv
 END

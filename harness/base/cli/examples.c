@@ -100,7 +100,7 @@ static const struct {
     {"help", {"foldline help compare", "foldline help experiments --schema"}},
     {"fit device",
      {"foldline fit device traces/samples/energyucb-528.pot3d.csv -o device.json",
-      "foldline fit device --cross-validate traces/samples/energyucb-table1.csv --splits 1"}},
+      "foldline fit device --facts rtx4090 -o device.json"}},
     {"fit workload",
      {"foldline fit workload --device pvc-max1550x6 traces/samples/energyucb-528.pot3d.csv",
       "foldline fit workload traces/samples/energyucb-table1.csv --at sm=1100,1600"}},

@@ -21,7 +21,7 @@
 #include <string.h>
 
 static const fl_command_help help = {
-    "fit device", "SWEEP ... -o DEV.json | --facts FILE -o DEV.json [--idle LOG] [--base PLATFORM] | --cross-validate",
+    "fit device", "SWEEP ... -o DEV.json | --facts FILE -o DEV.json [--idle LOG] [--base PLATFORM]",
     "Finds what the workloads of a chip share, from settings at which they were measured: V(f), A, A0, B, B0(m), C, "
     "time sharpness, how far measurements lie from the law, and which terms workloads have.",
     "The command fits two models. \"gpu\" holds the simulator's own. \"calibration\", which `fit workload` reads, adds "
@@ -44,25 +44,12 @@ static const fl_command_help help = {
     "--facts FILE describes a GPU without measurements: from its ladders and TDP (fit workload --help shows such "
     "a file), from what the bundled chips are like, an idle log and --run, a sweep of one workload. The spread among "
     "known chips is the uncertainty: the notes state it for each value, and predictions include it in their "
-    "deviations.\n\n"
-    "--cross-validate writes no device. It fits one to half of the workloads of a sweep, predicts the other half from "
-    "the settings of --at alone, and gives the mean errors over several such splits. With --device-sweep the device "
-    "comes from that sweep instead, and all workloads of the sweeps are predicted; with --beside from the half and "
-    "from "
-    "that sweep; with --spec from a platform's constants alone. Where the sweeps have columns of activity, workloads "
-    "are placed by them, and the errors without them stand beside. Settings under a power limit that binds are "
-    "predicted too, and scored apart (capped): see fit "
-    "workload --help. --decide scores what one would do with the predictions: of each workload, the clock of least "
-    "energy within --bound of the time at the top, by the prediction and by the measurements. --risk R chooses among "
-    "the clocks where the chance that the real time breaks the bound is at most R, as the fit states its own "
-    "deviations; whether that held is tested (binomial: choices of one workload in several splits go together, so a "
-    "refutation is a warning). The policies that are ranked are static clocks: compare --model table and --model "
-    "fitted rank others."};
+    "deviations."};
 
 typedef struct device_options {
     const char *out, *base, *name, *idle, *facts, *run;
     fl_texts sweeps, only;
-    bool json, base_given, cross;
+    bool json, base_given;
 } device_options;
 
 typedef struct maker {
@@ -531,11 +518,8 @@ static fl_status run_device(device_options *o, fl_diag *d) {
     return o->facts ? run_facts(o, d) : run_sweeps(o, d);
 }
 
-#define CROSS "at crest splits seed device-sweep beside spec decide bound risk law"
-
 int fl_cmd_fit_device(int argc, char **argv) {
     device_options o = {0};
-    fl_fit_split_options c = {.crest = "run", .law = "best", .splits = 20, .seed = 1, .question = {0.05, 1}};
     fl_texts rest = {0};
     const fl_option option[] = {
         {"o", "FILE", FL_OPTION_OUTPUT, &o.out, 0, 0, "the device file to write", FL_FOR_OUTPUT | FL_MOST_USED},
@@ -551,45 +535,14 @@ int fl_cmd_fit_device(int argc, char **argv) {
         {"name", "TEXT", FL_OPTION_TEXT, &o.name, 0, 0, "name of the GPU"},
         {"only", "NAME", FL_OPTION_LIST, &o.only, 0, 0, "workloads, by name or pattern; may be given several times",
          FL_FOR_INPUT},
-        {"cross-validate", NULL, FL_OPTION_FLAG, &o.cross, 0, 0,
-         "fits half of the workloads and scores the predictions of the others, instead of writing a device",
-         FL_MOST_USED},
-        {"at", "LIST", FL_OPTION_LIST, &c.ats, 0, 0,
-         "settings that may be looked at, as for fit workload (ends); may be given several times", FL_FOR_INPUT},
-        {"crest", "LIST", FL_OPTION_TEXT, &c.crest, 0, 0,
-         "mean power over a power limit that binds, as for fit workload (run)"},
-        {"splits", "N", FL_OPTION_INT, &c.splits, 1, 100000, "splits (20)"},
-        {"seed", "N", FL_OPTION_INT, &c.seed, 0, 1e15, "seed of the splits (1)"},
-        {"device-sweep", "FILE", FL_OPTION_LIST, &c.device, 0, 0, "fits the device to this sweep"},
-        {"beside", "FILE", FL_OPTION_LIST, &c.beside, 0, 0, "fits the device to the half and to all of this sweep"},
-        {"spec", "PLATFORM", FL_OPTION_TEXT, &c.spec, 0, 0, "takes the device's constants from a platform, as they are",
-         FL_FOR_MACHINE},
-        {"decide", NULL, FL_OPTION_FLAG, &c.decide, 0, 0, "scores the clocks that the predictions would choose"},
-        {"bound", "SHARE", FL_OPTION_SHARE, &c.question.bound, 0, 10, "largest slowdown allowed, for --decide (0.05)",
-         FL_FOR_POLICIES},
-        {"risk", "SHARE", FL_OPTION_SHARE, &c.question.risk, 0, 1,
-         "highest chance that the real time breaks the bound, for --decide (1: the prediction decides)",
-         FL_FOR_POLICIES},
-        {"law", "best|full|plain", FL_OPTION_CHOICE, &c.law, 0, 0,
-         "plain is the simulator's own, without link and stall; best predicts workloads left out better (best)"},
         FL_STRICT_OPTION,
         FL_JSON_OPTION(&o.json),
     };
     int status = FL_EXIT_OK;
     fl_diag d = {0};
-    fl_status s = FL_OK;
     if (!fl_command_begin(argc, argv, &help, option, FL_COUNT(option), &rest, &status))
         return status;
     o.sweeps = rest;
-    s = o.cross ? fl_command_allow(option, FL_COUNT(option), true, "cross-validate strict json " CROSS,
-                                   "with --cross-validate", &d)
-                : fl_command_allow(option, FL_COUNT(option), false, CROSS, "without --cross-validate", &d);
-    if (!s && o.cross) {
-        c.sweeps = o.sweeps;
-        c.json = o.json;
-        s = fl_fit_split(&c, &d);
-    } else if (!s) {
-        s = run_device(&o, &d);
-    }
+    const fl_status s = run_device(&o, &d);
     return fl_command_close(help.name, s, &d, option, FL_COUNT(option), &rest);
 }

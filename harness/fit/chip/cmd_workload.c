@@ -255,8 +255,8 @@ static void print_notes(const fl_fit_rows *r, const fl_fit_result_of *result, si
         printf("note: the fit uses the measured activities of %zu of %zu workloads\n", count_active(r, result),
                r->entities);
     if (seen)
-        printf("note: the device was fitted to %zu of these %zu workloads, so their errors look too small; fit device "
-               "--cross-validate gives unbiased errors\n",
+        printf("note: the device was fitted to %zu of these %zu workloads, so their errors look too small; fit "
+               "device --only fits it to others\n",
                seen, r->entities);
     if (left)
         printf("note: %zu workloads have none of the named settings and are left out\n", left);

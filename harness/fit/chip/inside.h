@@ -66,8 +66,6 @@ size_t fl_fit_known(const fl_chip *chip, const fl_fit_rows *r, const fl_fit_enti
 fl_status fl_fit_entity_run(const fl_chip *chip, const fl_fit_rows *r, const fl_fit_entity *e, const fl_fit_at *at,
                             bool extrapolate, fl_fit_result_of *out, fl_diag *d);
 void fl_fit_result_free(fl_fit_result_of *r);
-/* Gives the used rows their deviation (fl_chip_measured), for callers that decide by the result. */
-void fl_fit_result_state(const fl_chip *chip, const fl_fit_entity *e, fl_fit_result_of *r);
 
 void fl_fit_score_add(fl_fit_score *to, const fl_fit_score *from);
 /* Adds one error: the predicted against the measured values. */
@@ -124,48 +122,6 @@ size_t fl_fit_crest_of_rows(const fl_fit_rows *r, double *share, double *sd);
 void fl_fit_laws_print(const fl_fit_rows *r, double sharpness);
 /* Add the same of one workload to an object, as "laws"; nothing where it has fewer clocks. */
 void fl_fit_laws_json(const fl_fit_rows *r, size_t entity, double sharpness, cJSON *to);
-
-/* The purpose of a fit: the clocks that it would choose under a bound, and what the hardware does at them.
- *
- * The choice is the setting of least predicted energy whose predicted time is at most 1 + bound times the time at the
- * top. The top is the workload's highest SM clock at its highest memory clock. A setting that the fit used counts with
- * its measured values, with the deviation of fl_chip_measured (fl_fit_result_state), as everywhere. With a risk, the
- * chance that the real bound breaks at the choice must not exceed the risk; that chance is normal, from the deviations
- * that the fit states for the setting and for the top. */
-
-typedef struct fl_fit_question {
-    double bound; /* on the slowdown, as a share */
-    double risk;  /* 1: the prediction alone decides */
-} fl_fit_question;
-
-typedef struct fl_fit_choice { /* of one workload */
-    size_t chosen, best;       /* rows of the entity: the fit's choice, and the choice by the measurements */
-    double chance;             /* chance, stated by the fit, that the real bound breaks at the choice */
-    double excess;             /* real slowdown there above the bound, as a share; below 0: the bound holds */
-    double regret;             /* real energy there over that of the best choice, less 1 */
-    double expected_regret;    /* stated by the fit (models/chip/chip.h) */
-    double rank; /* Spearman's rank correlation of predicted and real energies; NAN: fewer than 3 settings */
-} fl_fit_choice;
-
-/* False where no choice is possible: there is no measured row at the top, or it has no power. */
-bool fl_fit_decide(const fl_fit_rows *r, const fl_fit_entity *e, const fl_chip_guess *guess, const fl_fit_question *q,
-                   fl_fit_choice *out);
-
-/* Sums over workloads. */
-typedef struct fl_fit_decisions {
-    double count, exact, broken, broken_half; /* broken_half: the bound broken by more than half a point */
-    double worst, regret, expected_regret, rank, ranks, chance;
-    double regret_held; /* of the choices that hold the bound: one that breaks it may need less than the best */
-} fl_fit_decisions;
-
-void fl_fit_decisions_add(fl_fit_decisions *t, const fl_fit_choice *c);
-/* The probability that this many choices or more break the bound, if each breaks it independently with probability
- * risk. Below 0.05 the stated risk is refuted. */
-double fl_fit_decisions_p(const fl_fit_decisions *t, double risk);
-/* bound and risk, choices, exact_pct, broken_pct, broken_half_pct, expected_broken_pct, worst_excess_pct,
- * regret_pct, regret_held_pct, expected_regret_pct, rank; with a risk, binomial_p. */
-void fl_fit_decisions_json(const fl_fit_decisions *t, const fl_fit_question *q, cJSON *to);
-void fl_fit_decisions_print(const fl_fit_decisions *t, const fl_fit_question *q);
 
 /* The idle clock tree of a board, from a log in which its GPU idles at several clocks with a context open. */
 
@@ -278,18 +234,6 @@ void fl_fit_marks_free(fl_fit_marks *m);
 /* Whether the marks contain half of the entity's rows or more. */
 bool fl_fit_marks_have(const fl_fit_marks *m, const fl_fit_rows *r, const fl_fit_entity *e);
 
-/* How far measurements scatter by themselves: no law can predict them better than that. */
-
-typedef struct fl_fit_scatter {
-    double time, power, energy; /* mean absolute scatter, percent; NAN where no workload has five SM clocks */
-    size_t rows;
-} fl_fit_scatter;
-
-/* Scatter about a smooth curve of each workload and memory clock. Each inner row is compared with a quadratic in ln f
- * through its nearest neighbours, without the row itself. The difference also contains the neighbours' scatter, by
- * their weights in the curve; the function corrects for that (Cleveland's local regression). */
-fl_fit_scatter fl_fit_scatter_of(const fl_fit_rows *r);
-
 /* The files of `fit workload`: every row with its prediction, and the completed sweep. */
 
 /* Writes "SM 510 to 1530 MHz, memory 877 to 877 MHz", the calibrated range of the device with r's names for clocks,
@@ -308,17 +252,3 @@ fl_status fl_fit_check_twice(const fl_fit_rows *r, const fl_fit_result_of *resul
  * settings. extrapolated: how many settings lie outside the calibration; the head states it. */
 fl_status fl_fit_write_sweep(const fl_chip *chip, const fl_fit_rows *r, const fl_fit_result_of *result,
                              size_t extrapolated, const char *path, fl_diag *d);
-
-/* `fit device --cross-validate`: how good the fits are on workloads that they did not see. */
-
-typedef struct fl_fit_split_options {
-    fl_texts sweeps, device, beside, ats;
-    const char *spec, *crest, *law;
-    int64_t splits, seed;
-    bool json, decide;
-    fl_fit_question question;
-} fl_fit_split_options;
-
-/* Fit a device to a seeded half of the workloads, predict the other half and print the mean errors over several such
- * splits. */
-fl_status fl_fit_split(fl_fit_split_options *o, fl_diag *d);
