@@ -67,7 +67,7 @@ harness/live/vendor/rsmi                    : policies traces/io sim/instance ha
 harness/live/vendor/ze                      : policies traces/io sim/instance harness/live/vendor
 harness/live/guard                          : policies traces/io sim/instance sim/node harness/live/vendor harness/live/vendor/nvml harness/live/vendor/rsmi harness/live/vendor/ze
 harness/emulate/session                     : traces/io harness/emulate/client harness/emulate/driver harness/emulate/virtual harness/live/guard
-harness/fit/chip                            : policies models/math models/laws models/fit models/chip traces/io traces/import traces/open harness/base/cli harness/base/work harness/base/json harness/input/platform harness/chip
+harness/fit/chip                            : models/math models/laws models/fit models/chip traces/io traces/import traces/open harness/base/cli harness/base/work harness/base/json harness/input/platform harness/chip
 harness/live/records                        : policies traces/io harness/live/collector harness/live/guard
 harness/live/server                         : policies traces/io harness/live/guard
 harness/log                                 : policies traces/io traces/files traces/serving sim/base sim/instance sim/serving sim/node harness/base/cli harness/base/json

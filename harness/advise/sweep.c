@@ -194,13 +194,13 @@ static bool has_rows(const fl_sweep_chip *c, const char *workload) {
 }
 
 /* Which settings of a workload are rows of the sweep, or the mean of some. */
-static bool *find_measured(const fl_sweep *sweep, uint32_t name, const fl_stated *s) {
+static bool *find_measured(const fl_sweep_chip *c, const fl_sweep *sweep, uint32_t name, const fl_stated *s) {
     bool *measured = fl_must(calloc(s->count + 1, sizeof *measured));
     for (size_t k = 0; k < s->count; k++)
         for (size_t i = 0; i < sweep->row_count && !measured[k]; i++) {
             const fl_sweep_row *r = &sweep->rows[i];
             measured[k] =
-                r->workload == name && fabs(r->sm_mhz - s->at[k].sm_mhz) < 0.5 &&
+                r->workload == name && fabs(fl_fit_ran_mhz(&c->rows, r->sm_mhz) - s->at[k].sm_mhz) < 0.5 &&
                 !(fabs(r->mem_mhz - s->at[k].mem_mhz) >= 0.5) && !is_predicted(r) &&
                 (isnan(r->power_cap_w) ? !(s->at[k].limit_w > 0) : fabs(r->power_cap_w - s->at[k].limit_w) < SAME_W);
         }
@@ -266,7 +266,7 @@ static fl_status one_workload(const fl_sweep_chip *c, const char *path, const fl
     if (!status)
         to->ref = reference_of(&to->of[0].stated, dev);
     fl_stated_rest(&to->of[0].stated, p.basis, p.time_noise_pct, p.power_noise_pct);
-    to->measured = find_measured(sweep, name, &to->of[0].stated);
+    to->measured = find_measured(c, sweep, name, &to->of[0].stated);
     if (!status)
         fl_advise_next(dev, bound, to);
     fl_predicted_free(&p);

@@ -37,6 +37,11 @@ check "names no clock that nobody can set" can_be_set
 make_sweep 405 1300 | awk -F, -v OFS=, '$1 == "w1" && ($3 == 802 || $3 == 1102) { $6 *= 1.4; $8 *= 1.4 } 1' >"$dir/top.csv"
 succeed "a top clock that ran lower" 'rows at 1380 MHz in fact ran at about 1300 MHz' "$f" fit device "$dir/top.csv" -o "$dir/top.json"
 succeed "gives a device that loads" '^1 GPU' "$f" list platforms "$dir/top.json"
+make_sweep 405 1300 | awk -F, 'NR == 1 || ($1 == "w3" && ($3 == 945 || $3 == 1380))' >"$dir/held.csv"
+"$f" advise "$dir/held.csv" --platform "$dir/top.json" --bound 5% --json >"$dir/held.json"
+check "whose top is where the board ran, and what advice is held against" python3 -c '
+import json, sys
+sys.exit(not [a["reference_sm_mhz"] for a in json.load(open(sys.argv[1]))["advice"]] == [1300])' "$dir/held.json"
 "$f" fit device "$dir/top.csv" -o "$dir/top.json" --json >"$dir/top.out.json"
 check "--json lists the rows that were left out" python3 -c '
 import json, sys

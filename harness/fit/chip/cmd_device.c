@@ -116,13 +116,17 @@ static void assume_notes(maker *m, const char *base) {
 
 static int ascending(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
 
-/* Measured clocks in whole MHz, without repeats. */
+/* Measured clocks in whole MHz, without repeats. A clock that a user reaches only under another name is none of them,
+ * but for the highest: that is where a board runs that was asked for more. */
 static cJSON *ladder(const fl_fit_rows *r, bool memory) {
+    double top = 0;
     int *list = fl_must(malloc((r->count + 1) * sizeof *list));
     cJSON *out = cJSON_CreateArray();
     size_t count = 0;
-    for (size_t i = 0; i < r->count; i++) /* leave out a clock that a user reaches only under another name */
-        if (memory || fl_fit_asked_mhz(r, r->row[i].sm_mhz) == r->row[i].sm_mhz)
+    for (size_t i = 0; i < r->count; i++)
+        top = fmax(top, r->row[i].sm_mhz);
+    for (size_t i = 0; i < r->count; i++)
+        if (memory || r->row[i].sm_mhz >= top || fl_fit_asked_mhz(r, r->row[i].sm_mhz) == r->row[i].sm_mhz)
             list[count++] = (int)lround(memory ? r->row[i].mem_mhz : r->row[i].sm_mhz);
     qsort(list, count, sizeof *list, ascending);
     for (size_t i = 0; i < count; i++)
@@ -195,11 +199,7 @@ static void make_clocks(maker *m) {
     if (m->off_mhz > 0)
         note(m, "gpu.sm_mhz", OFF_LADDER ": the clocks measured in %s, and none of its own", m->off_mhz, m->o->base,
              m->files);
-    if (top < round(m->full.sm_ref))
-        note(m, "gpu.default_sm_mhz",
-             "assumed: the top of the ladder; the highest clock measured, %.0f MHz, has no step", m->full.sm_ref);
-    else
-        note(m, "gpu.default_sm_mhz", "assumed: the highest clock measured");
+    note(m, "gpu.default_sm_mhz", "assumed: the highest clock measured");
     if (m->rows->mem_known) {
         set_item(m->gpu, "mem_mhz", ladder(m->rows, true));
         set_item(m->gpu, "default_mem_mhz", cJSON_CreateNumber(round(m->full.mem_ref)));
