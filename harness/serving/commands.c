@@ -45,15 +45,22 @@ static fl_advise_commands commands_of(const fl_serving_oracle *o, const fl_servi
 }
 
 static void print_point(const char *what, const fl_serving_point *p) {
-    printf("  %-20s TTFT p99 %.3g s, TBT p99 %.3g s; late: %.2f %% of first tokens, %.2f %% of later ones\n", what,
-           p->row.ttft.p99_s, p->row.tbt.p99_s, p->row.ttft_missed_pct, p->row.tbt_missed_pct);
+    const fl_row_result *r = &p->row;
+    if (isnan(r->tbt.p99_s)) /* no request has a second token */
+        printf("  %-20s TTFT p99 %.3g s; late: %.2f %% of first tokens\n", what, r->ttft.p99_s, r->ttft_missed_pct);
+    else
+        printf("  %-20s TTFT p99 %.3g s, TBT p99 %.3g s; late: %.2f %% of first tokens, %.2f %% of later ones\n", what,
+               r->ttft.p99_s, r->tbt.p99_s, r->ttft_missed_pct, r->tbt_missed_pct);
 }
 
-/* "1 server at 885 MHz" */
+/* "1 server at 885 MHz". All pools run, whatever their clocks are. */
 static void print_choice(const fl_serving_oracle *o, const fl_serving_point *p) {
     char clocks[64];
-    printf("%u server%s at %s", p->servers, p->servers == 1 ? "" : "s",
-           fl_serving_oracle_clocks(o, p, clocks, sizeof clocks));
+    if (o->scenes.item[0]->w->pools)
+        printf("the pools");
+    else
+        printf("%u server%s", p->servers, p->servers == 1 ? "" : "s");
+    printf(" at %s", fl_serving_oracle_clocks(o, p, clocks, sizeof clocks));
 }
 
 /* What the choice holds beyond the recorded requests. */
@@ -100,13 +107,16 @@ static void print_recorded(const fl_serving_oracle *o, const fl_serving_margin *
 static void print_text(const fl_serving_oracle *o, const fl_serving_margin *m, double risk) {
     const fl_serving_point *all = at_default(o);
     const char *name = o->scenes.item[0]->w->name;
+    const bool pools = o->scenes.item[0]->w->pools;
     char clocks[512];
     fl_scene_assumed(&o->scenes, stdout);
     if (o->best == o->count) {
         printf("%s: no clock meets the targets", name);
         if (m->recorded < o->count)
             printf(" at a risk of %g %%", 100 * risk);
-        printf(", with up to %u server%s\n", all->servers, all->servers == 1 ? "" : "s");
+        if (!pools)
+            printf(", with up to %u server%s", all->servers, all->servers == 1 ? "" : "s");
+        putchar('\n');
         print_point("at the default", all);
     } else {
         const fl_serving_point *best = &o->point[o->best];
@@ -114,7 +124,10 @@ static void print_text(const fl_serving_oracle *o, const fl_serving_margin *m, d
         char from[64];
         printf("%s: ", name);
         print_choice(o, best);
-        printf(" instead of %u at %s\n", all->servers, fl_serving_oracle_clocks(o, all, from, sizeof from));
+        printf(" instead of ");
+        if (!pools)
+            printf("%u at ", all->servers);
+        puts(fl_serving_oracle_clocks(o, all, from, sizeof from));
         printf("  energy saved         %.1f %%", saved);
         if (isfinite(m->saving_range))
             printf(", between %.1f and %.1f", saved - m->saving_range, saved + m->saving_range);

@@ -251,14 +251,17 @@ check "and what would do without it" grep -q "^  without the margin   1 server a
 # With pools a point of more energy may break where a cheaper one holds: a bisection over energies finds 1170 and 1245 MHz.
 pair=("$f" advise "$dir/seed1.csv" --platform a100 --pools 1+1 --kv-bytes 131072)
 ada=(traces/samples/serving/rtx4090-llama3.1-8b.serving.csv --ttft 300ms --tbt 50ms)
-succeed "the cheapest pair of clocks that holds" ': 1 server at 1170 MHz for prefill, 645 MHz for decode instead of' "${pair[@]}" "${ada[@]}"
+succeed "the cheapest pair of clocks that holds" ': the pools at 1170 MHz for prefill, 645 MHz for decode instead of 1410 MHz$' "${pair[@]}" "${ada[@]}"
 check "a command for prefill" grep -q '^  set for prefill      nvidia-smi -lgc 1170,1170$' "$dir/out"
 check "and one for decode" grep -q '^  set for decode       nvidia-smi -lgc 645,645$' "$dir/out"
 "${pair[@]}" "${ada[@]}" --json >"$dir/a.json"
 check "JSON has both" [ "$(sed -n 's/^.*"set.*":.*-lgc \([0-9,]*\)".*$/\1/p' "$dir/a.json" | xargs)" = '1170,1170 645,645' ]
 succeed "a command also where only decode leaves the default" '^  set for decode +nvidia-smi -lgc 270,270$' "${pair[@]}" "$dir/s.csv" \
   --ttft 180ms --tbt 100ms
-check "prefill keeps it" grep -q ': 1 server at 1410 MHz for prefill, 270 MHz for decode instead of' "$dir/out"
+check "prefill keeps it" grep -q ': the pools at 1410 MHz for prefill, 270 MHz for decode instead of 1410 MHz$' "$dir/out"
+sed '/^[0-9]/s/,[^,]*$/,1/' "$dir/seed1.csv" >"$dir/first.csv"
+succeed "answers of one token have no time between tokens" '^  latencies            TTFT p99 [0-9.]* s; late: 0.00 % of first tokens$' "$f" advise \
+  "$dir/s.csv" "$dir/first.csv" --platform a100 --ttft 1s
 few='the requests are too few to draw other arrivals, expected at least 3$'
 succeed "one request is too few for a margin" "^  margin +none: the law's error is unknown, and $few" "$f" advise "$dir/s.csv" \
   "$dir/one.csv" --platform a100 --ttft 1s
