@@ -156,17 +156,33 @@ static fl_status predict_all(const fl_chip *chip, const fl_fit_rows *r, const fl
     return s;
 }
 
+static void find_entity(const fl_fit_rows *r, size_t e, size_t *first, size_t *count) {
+    *first = *count = 0;
+    while (*first < r->cappeds && r->capped[*first].entity != e)
+        ++*first;
+    while (*first + *count < r->cappeds && r->capped[*first + *count].entity == e)
+        ++*count;
+}
+
+/* The rows of an entity that the prediction uses: those that `at` names and that the device can predict. known: room
+ * for e->count rows. Returns how many. */
+static size_t known_of(const fl_chip *chip, const fl_fit_rows *r, const fl_fit_entity *e, const fl_fit_at *at,
+                       bool extrapolate, fl_chip_row *known) {
+    size_t n = 0;
+    for (size_t i = e->first; i < e->first + e->count; i++)
+        if (fl_fit_at_has(at, r, e, &r->row[i]) && (extrapolate || !fl_fit_is_beyond(chip, &r->row[i])))
+            known[n++] = r->row[i];
+    return n;
+}
+
 fl_status fl_fit_capped_run(const fl_chip *chip, const fl_fit_rows *r, size_t e, const fl_fit_at *at,
                             const fl_fit_crest *crest, bool extrapolate, fl_fit_score *score, fl_fit_capped_result *out,
                             fl_diag *d) {
     fl_fit_capped_result o = {.crest = NAN};
     *out = o;
-    while (o.first < r->cappeds && r->capped[o.first].entity != e)
-        o.first++;
-    while (o.first + o.count < r->cappeds && r->capped[o.first + o.count].entity == e)
-        o.count++;
+    find_entity(r, e, &o.first, &o.count);
     fl_chip_row *known = fl_must(calloc(r->entity[e].count + 1, sizeof *known));
-    const size_t n = fl_fit_known(chip, r, &r->entity[e], at, extrapolate, known);
+    const size_t n = known_of(chip, r, &r->entity[e], at, extrapolate, known);
     if (o.count == 0 || n == 0 || !chip->has_power) {
         free(known);
         return FL_OK;
@@ -204,14 +220,6 @@ void fl_fit_capped_free(fl_fit_capped_result *result) {
 }
 
 /* ---- sweeps that have only limits ---- */
-
-static void find_entity(const fl_fit_rows *r, size_t e, size_t *first, size_t *count) {
-    *first = *count = 0;
-    while (*first < r->cappeds && r->capped[*first].entity != e)
-        ++*first;
-    while (*first + *count < r->cappeds && r->capped[*first + *count].entity == e)
-        ++*count;
-}
 
 static int by_limit(const void *a, const void *b) {
     const fl_cap_cell *x = a, *y = b;

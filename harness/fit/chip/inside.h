@@ -54,11 +54,6 @@ typedef struct fl_fit_result_of { /* one entity */
     fl_chip_guess *guess; /* one per row of the entity; known rows have time_sd_pct NaN, refused ones time_s too */
 } fl_fit_result_of;
 
-/* The rows of an entity that the prediction uses: those that `at` names and that the device can predict. known: room
- * for e->count rows. Returns how many. */
-size_t fl_fit_known(const fl_chip *chip, const fl_fit_rows *r, const fl_fit_entity *e, const fl_fit_at *at,
-                    bool extrapolate, fl_chip_row *known);
-
 /* Fits the entity's rows that the prediction may use and predicts those that `at` does not name. Rows outside the
  * device's calibration count only where extrapolate is set; otherwise they are refused: not used, not predicted and not
  * scored. Where all rows that `at` names are refused, nothing is predicted (guess NULL). FL_BAD_INPUT where `at` names

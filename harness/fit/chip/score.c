@@ -69,75 +69,51 @@ void fl_fit_score_add_row(fl_fit_errors *to, const fl_chip_guess *g, double time
                                   power / g->power_sd_pct});
 }
 
-size_t fl_fit_known(const fl_chip *chip, const fl_fit_rows *r, const fl_fit_entity *e, const fl_fit_at *at,
-                    bool extrapolate, fl_chip_row *known) {
-    size_t n = 0;
-    for (size_t i = e->first; i < e->first + e->count; i++)
-        if (fl_fit_at_has(at, r, e, &r->row[i]) && (extrapolate || !fl_fit_is_beyond(chip, &r->row[i])))
-            known[n++] = r->row[i];
-    return n;
-}
-
 fl_status fl_fit_entity_run(const fl_chip *chip, const fl_fit_rows *r, const fl_fit_entity *e, const fl_fit_at *at,
                             bool extrapolate, fl_fit_result_of *out, fl_diag *d) {
+    static const fl_chip_guess refused = {NAN, NAN, NAN, NAN, FL_CHIP_STATED, 0};
     fl_fit_result_of o = {.guess = fl_must(calloc(e->count + 1, sizeof *o.guess))};
     fl_chip_row *known = fl_must(calloc(2 * e->count + 1, sizeof *known)), *asked = known + e->count;
     fl_chip_guess *guess = fl_must(calloc(e->count + 1, sizeof *guess));
     size_t n = 0, m = 0;
     double sm_low = INFINITY, sm_high = 0, mem_low = INFINITY, mem_high = 0;
-    fl_status s = FL_OK;
+    char name[256];
     for (size_t i = e->first; i < e->first + e->count; i++) {
         const fl_chip_row *row = &r->row[i];
         if (!fl_fit_at_has(at, r, e, row)) {
             asked[m++] = *row;
-            continue;
-        }
-        if (fl_fit_is_beyond(chip, row) && !extrapolate) {
+        } else if (fl_fit_is_beyond(chip, row) && !extrapolate) {
             o.untaught++;
-            continue;
+        } else {
+            known[n++] = *row;
+            sm_low = fmin(sm_low, row->sm_mhz);
+            sm_high = fmax(sm_high, row->sm_mhz);
+            mem_low = fmin(mem_low, row->mem_mhz);
+            mem_high = fmax(mem_high, row->mem_mhz);
         }
-        sm_low = fmin(sm_low, row->sm_mhz);
-        sm_high = fmax(sm_high, row->sm_mhz);
-        mem_low = fmin(mem_low, row->mem_mhz);
-        mem_high = fmax(mem_high, row->mem_mhz);
     }
-    char name[256];
-    if (!s)
-        n = fl_fit_known(chip, r, e, at, extrapolate, known);
-    if (!s && n == 0 && o.untaught) {
-        free(known);
-        free(guess);
-        free(o.guess);
-        *out = (fl_fit_result_of){.untaught = o.untaught};
-        return FL_OK;
-    }
-    if (!s && n == 0)
-        s = fl_refuse(
-            d, "%s: none of its settings is among those to fit%s", fl_fit_entity_name(e, name, sizeof name),
-            r->unsounds ? " (rows that did not run at the clock they name were left out; fit device lists them)" : "");
-    if (!s) {
+    fl_status s = FL_OK;
+    if (n) {
         const fl_model_status f = fl_chip_predict(chip, known, n, asked, m, guess, &o.load);
         fl_must_have(f != FL_MODEL_NO_MEMORY);
         if (f != FL_MODEL_OK)
             s = fl_refuse(d, "%s: %s", fl_fit_entity_name(e, name, sizeof name), fl_model_text(f));
+    } else if (!o.untaught) {
+        s = fl_refuse(
+            d, "%s: none of its settings is among those to fit%s", fl_fit_entity_name(e, name, sizeof name),
+            r->unsounds ? " (rows that did not run at the clock they name were left out; fit device lists them)" : "");
     }
     o.score.fitted = n;
-    o.active = !s && fl_chip_uses_activity(chip, known, n);
-    for (size_t i = 0, j = 0; !s && i < e->count; i++) {
+    o.active = !s && n && fl_chip_uses_activity(chip, known, n);
+    for (size_t i = 0, j = 0; n && !s && i < e->count; i++) {
         const fl_chip_row *row = &r->row[e->first + i];
-        const bool beyond = fl_fit_is_beyond(chip, row);
-        if (fl_fit_at_has(at, r, e, row)) {
-            o.guess[i] = beyond && !extrapolate ? (fl_chip_guess){NAN, NAN, NAN, NAN}
-                                                : (fl_chip_guess){row->time_s, row->power_w, NAN, NAN};
+        const bool has = fl_fit_at_has(at, r, e, row), beyond = fl_fit_is_beyond(chip, row);
+        const fl_chip_guess g =
+            has ? (fl_chip_guess){row->time_s, row->power_w, NAN, NAN, FL_CHIP_STATED, 0} : guess[j++];
+        o.beyond += beyond && !has;
+        o.guess[i] = beyond && !extrapolate ? refused : g;
+        if (has || (beyond && !extrapolate))
             continue;
-        }
-        o.beyond += beyond ? 1 : 0;
-        if (beyond && !extrapolate) {
-            o.guess[i] = (fl_chip_guess){NAN, NAN, NAN, NAN};
-            j++;
-            continue;
-        }
-        const fl_chip_guess g = o.guess[i] = guess[j++];
         if (isnan(g.time_s)) { /* laws of its own know nothing at this memory clock */
             o.beyond++;
             continue;
@@ -152,8 +128,11 @@ fl_status fl_fit_entity_run(const fl_chip *chip, const fl_fit_rows *r, const fl_
     }
     free(known);
     free(guess);
-    if (s)
+    if (s || !n) {
+        const size_t untaught = s ? 0 : o.untaught;
         fl_fit_result_free(&o);
+        o.untaught = untaught;
+    }
     *out = o;
     return s;
 }
