@@ -279,12 +279,12 @@ static void note_limits(const fl_sweep *sweep, const fl_device *dev, fl_advise_s
     for (size_t i = 0; i < sweep->row_count; i++)
         lower += isnan(sweep->rows[i].power_cap_w) ? 0 : 1;
     if (lower && isinf(s->own_limit_w))
-        FL_ADVISE_REST(s, "settings under a power limit, as they were measured (compare simulates a limit): %zu",
+        FL_ADVISE_REST(s, "settings under a power limit, as they were measured (tune --caps measures others): %zu",
                        lower);
     else if (lower)
         FL_ADVISE_REST(s,
-                       "settings under a lower power limit than the board's own, as they were measured (compare "
-                       "simulates a limit): %zu; %g W count as its own, %s",
+                       "settings under a lower power limit than the board's own, as they were measured (tune "
+                       "--caps measures others): %zu; %g W count as its own, %s",
                        lower, s->own_limit_w,
                        dev->power_default_w > 0 ? "which the platform says" : "the highest that was measured");
 }

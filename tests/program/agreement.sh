@@ -73,7 +73,7 @@ advised "between measured clocks" "$dir/between.csv" --platform a100-pcie --mode
 succeed "which are not called measured" '^a: 1035 MHz instead of 1410, the first not measured but predicted' "$f" advise "$dir/between.csv" --platform a100-pcie --bound 10%
 succeed "nor without a platform" '^a: 1035 MHz instead of 1410, the first not measured but predicted' "$f" advise "$dir/between.csv" --bound 10%
 printf '%s\n' workload,sm_mhz,power_cap_w,time_s,power_w a,1005,150,22.6,139.9 a,1005,300,22.6,145.1 a,1410,150,23.5,149 a,1410,300,22.6,228 >"$dir/caps.csv"
-succeed "rows under limits: advise says that compare simulates a limit" 'as they were measured \(compare simulates a limit\): 2' "$f" advise "$dir/caps.csv" --platform a100-pcie
+succeed "rows under limits: advise says what measures others" 'as they were measured \(tune --caps measures others\): 2' "$f" advise "$dir/caps.csv" --platform a100-pcie
 succeed "compare says so too" '^baseline:static' "$f" compare "$dir/caps.csv" --platform a100-pcie
 check "in its first lines" grep -q "their power limit lies below its highest, 300 W: the platform's laws say what a limit does, and advise what was measured" "$dir/err"
 
