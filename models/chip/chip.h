@@ -165,6 +165,7 @@ double fl_chip_power(const fl_chip *chip, const fl_chip_load *load, double sm_mh
 typedef enum fl_chip_basis {
     FL_CHIP_STATED,   /* anything else: its deviation is that of a normal */
     FL_CHIP_OWN_LAWS, /* times by two laws of the workload's own rows */
+    FL_CHIP_BESIDE,   /* the same beside a calibrated chip, which widens their deviation */
     FL_CHIP_TWO_ROWS, /* a calibrated chip, and rows of the workload at two SM clocks or more that are far apart */
     FL_CHIP_BASES
 } fl_chip_basis;

@@ -117,6 +117,34 @@ static void test_in_turn(void) {
     }
 }
 
+/* A program waits for memory down to 0.8 of the top clock of 1207 MHz, and for the cores below. Its chip has that law
+ * exactly. Rows at 757 MHz and the top cannot tell where the corner is, so the time in between is the chip's: laws of
+ * the rows alone are 4 % too slow there. */
+static void test_rows_far_apart(void) {
+    enum { SHARP = 20 };
+    const fl_chip chip = {.sm_ref = 1207,
+                          .sm_min = 502,
+                          .mem_ref = 1,
+                          .mem_min = 1,
+                          .sharpness = SHARP,
+                          .workloads = 3,
+                          .time_error = {.scatter = 1e-4, .length_sm = 1, .length_mem = 1, .wide = {1, 1, 1, 1}},
+                          .dram_width = INFINITY,
+                          .unit_width = INFINITY};
+    const double mhz[] = {502, 757, 1207, 966};
+    fl_chip_row rows[4];
+    for (size_t i = 0; i < 4; i++)
+        rows[i] = row(mhz[i], 10 * pow(pow(0.8 * 1207 / mhz[i], SHARP) + 1, 1.0 / SHARP), NAN);
+    fl_chip_guess by_chip, own;
+    CU_ASSERT_FATAL(fl_chip_predict(&chip, rows, 3, &rows[3], 1, &by_chip, NULL) == FL_MODEL_OK);
+    fl_chip alone;
+    CU_ASSERT_FATAL(fl_chip_of_rows(rows, 3, &alone) == FL_MODEL_OK);
+    CU_ASSERT_FATAL(fl_chip_predict(&alone, rows, 3, &rows[3], 1, &own, NULL) == FL_MODEL_OK);
+    FL_CHECK(near(by_chip.time_s, rows[3].time_s, 0.01) && by_chip.basis == FL_CHIP_TWO_ROWS, "%g s, really %g",
+             by_chip.time_s, rows[3].time_s);
+    FL_CHECK(own.time_s > 1.02 * rows[3].time_s, "laws of the rows alone: %g s, really %g", own.time_s, rows[3].time_s);
+}
+
 /* A chance is worth what choices on measured boards showed, and without such that of a normal. */
 static void test_chance(void) {
     const fl_chip_guess top = {1, 100, 0, 0, FL_CHIP_STATED, 0};
@@ -127,8 +155,10 @@ static void test_chance(void) {
                 {FL_CHIP_OWN_LAWS, 0.2, 0.05, 0.05},   {FL_CHIP_OWN_LAWS, 1.9, 0.1, 0.01},
                 {FL_CHIP_OWN_LAWS, 0.8, 0.1, 0.02},    {FL_CHIP_OWN_LAWS, 0, 0.1, 0.05},
                 {FL_CHIP_OWN_LAWS, 0.45, 0.05, 0.032}, /* half the way between the quantiles of 2 and 5 % */
-                {FL_CHIP_TWO_ROWS, 1.9, 0.05, 0.01},   {FL_CHIP_TWO_ROWS, 0.35, 0.05, 0.05},
-                {FL_CHIP_TWO_ROWS, 0.5, 0.1, 0.05},    {FL_CHIP_STATED, 1.645, 0.1, 0.05}};
+                {FL_CHIP_BESIDE, 0.6, 0.05, 0.01},     {FL_CHIP_BESIDE, 0.2, 0.05, 0.05},
+                {FL_CHIP_BESIDE, 0, 0.1, 0.01},        {FL_CHIP_TWO_ROWS, 1.9, 0.05, 0.01},
+                {FL_CHIP_TWO_ROWS, 0.35, 0.05, 0.05},  {FL_CHIP_TWO_ROWS, 0.5, 0.1, 0.05},
+                {FL_CHIP_STATED, 1.645, 0.1, 0.05}};
     for (size_t i = 0; i < COUNT(rows); i++) {
         const fl_chip_guess at = {(1 + rows[i].bound) * exp(-0.01 * rows[i].k), 80, 1, 3, rows[i].basis, 0};
         FL_CHECK(near(fl_decide_chance(&at, &top, rows[i].bound), rows[i].chance, 0.01),
@@ -154,4 +184,5 @@ static void test_chance(void) {
 }
 
 FL_SUITE("two_laws", {"by hand", test_by_hand}, {"deviation", test_deviation}, {"three rows", test_three_rows},
-         {"refused", test_refused}, {"in turn", test_in_turn}, {"chance", test_chance})
+         {"refused", test_refused}, {"in turn", test_in_turn}, {"rows far apart", test_rows_far_apart},
+         {"chance", test_chance})

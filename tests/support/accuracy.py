@@ -2,8 +2,9 @@
 
     accuracy.py [--risk] [--former FORMER] PROGRAM SWEEP...
 
-Of each sweep: its highest memory clock, and its highest power limit but for the rows of caps. Each workload counts
-alike within a board, and each board within a mean. The questions:
+Of each sweep: its highest memory clock, and its highest power limit but for the rows of caps. A board's ladder is the
+clocks at which it was measured, so that each choice has a measured time and power. Each workload counts alike within a
+board, and each board within a mean. The questions:
 
   no device, 70 % + top   rows at 70 % of the top clock and at the top; `fit workload` and `advise` without a platform
   no device, in turn      one row after the other as `advise` asks for them, up to four; the cheapest measured row
@@ -76,6 +77,12 @@ class Board:
         held = [r for r in rows if limits and (top is None or number(r, "sm_mhz") == top)]
         self.caps = {w: d for w, d in summed(held, "power_cap_w").items() if len(d) >= LEAST_CAPS}
 
+        self.ladder = os.path.join(WORK.name, f"{self.name}.board.json")
+        with open(self.ladder, "w", encoding="utf-8") as f:
+            json.dump({"foldline_board": 1, "title": self.name, "name": self.name, "mem_mhz": [1000],
+                       "sm_mhz": sorted({round(x) for d in self.clocks.values() for x in d}),
+                       "notes": {"mem_mhz": "assumed", "sm_mhz": "measured"}}, f)
+
     def family(self):
         """Boards of one chip: v100-300w and v100b-activity; gtx-titan-x and gtx-titan-x-micro."""
         return re.sub(r"b$", "", re.sub(r"[-_]?(micro|activity|[0-9]+w|lock.*|raw)\b.*", "", self.name))
@@ -109,9 +116,8 @@ def run(*command):
     return None if done.returncode else done.stdout
 
 
-def advise(program, data, settings, bound, device=None):
-    told = run(program, "advise", write(data, settings), "--bound", str(bound), "--json",
-               *(["--platform", device] if device else []))
+def advise(program, data, settings, bound, *gpu):
+    told = run(program, "advise", write(data, settings), "--bound", str(bound), "--json", *gpu)
     return {r["workload"]: r for r in json.loads(told)["advice"]} if told else {}
 
 
@@ -179,7 +185,7 @@ def shares(of):
 
 def no_device_two(program, board, bound):
     data, at = board.clocks, lambda d: taken(d, SHARES[2])
-    told = advise(program, data, at, bound)
+    told = advise(program, data, at, bound, "--board", board.ladder)
     return [outcome(data[w], above(data[w], r["sm_mhz"]), bound) for w, r in told.items()], 2
 
 
@@ -188,7 +194,7 @@ def in_turn(program, board, bound):
     rows = {w: taken(d, SHARES[2]) for w, d in data.items()}
     for _ in range(MOST_ROWS - 2):
         asked = {w: {x: data[w][x] for x in at} for w, at in rows.items()}
-        for w, r in advise(program, asked, sorted, bound).items():
+        for w, r in advise(program, asked, sorted, bound, "--board", board.ladder).items():
             x = r["measure_sm_mhz"]
             if x is not None and min(data[w]) <= x:
                 rows[w] = sorted({*rows[w], above(data[w], x)})
@@ -202,7 +208,8 @@ def in_turn(program, board, bound):
 def with_device(program, board, bound, rows, made):
     out = []
     for device, other in made:
-        for w, r in advise(program, other, lambda d: taken(d, SHARES[rows]), bound, device).items():
+        for w, r in advise(program, other, lambda d: taken(d, SHARES[rows]), bound, "--platform",
+                           device).items():
             if r["sm_mhz"] is not None:
                 out.append(outcome(other[w], above(other[w], r["sm_mhz"]), bound))
     return out, rows
@@ -248,7 +255,7 @@ def tell_choices(name, former, per_board, goal_broken, goal_saved, much=False):
     say(name, former, None, f"{worst[0]} {worst[3]:.0f} %, most broken {max(b[2 if much else 1] for b in of):.1f} %",
         {"broken": (broken, 0, goal_broken), "saved": (saved, goal_saved, math.inf)},
         f"{statistics.fmean(b[4] for b in of):.1f} rows, broken{' by > 0.5 points' if much else ''} {broken:.1f} % "
-        f"({goal_broken:g}), saved {saved:.0f} % ({goal_saved:g})")
+        f"({goal_broken:g}), saved {saved:.1f} % ({goal_saved:g})")
 
 
 def goals(program, boards, former):
@@ -302,9 +309,25 @@ def least_k(broken, names, count, risk):
     return best
 
 
+def tell_risk(name, broken, number_of, families):
+    """broken: {board: {k: shares}}, of so many choices."""
+    names = list(broken)
+    of = [least_k(broken, names, sum(number_of.values()), r) for r in RISKS]
+    left = []
+    for own in names:
+        rest = [n for n in names if families[n] != families[own]]
+        if rest:
+            left.append((own, *broken[own][least_k(broken, rest, sum(number_of[n] for n in rest), 0.05)]))
+    print(f"{name}: k {', '.join(f'{k:g}' for k in of)} at a risk of 1, 2, 5, 10 %; "
+          f"{sum(number_of.values())} choices on {len(names)} boards; k of a risk of 5 % by the other families: "
+          f"broken {statistics.fmean(x[1] for x in left):.1f} %, at most {max(x[1] for x in left):.1f} %, "
+          f"saved {statistics.fmean(x[3] for x in left):.0f} %", flush=True)
+
+
 def risk(program, boards):
     clocks = [b for b in boards if b.clocks]
-    made = {b.name: devices(program, b) for b in clocks}
+    made, families = {b.name: devices(program, b) for b in clocks}, {b.name: b.family() for b in clocks}
+    both = {bound: [] for bound in BOUNDS}
     for basis, rows in (("no device", 2), ("device", 2), ("device", 4)):
         at = lambda d, rows=rows: taken(d, SHARES[rows])
         told = {}
@@ -320,17 +343,14 @@ def risk(program, boards):
                     number_of[b.name] = len(low)
                     broken[b.name] = {k: shares([outcome(b.clocks[w], choose(d[w], low[w], k, bound), bound)
                                                  for w in low]) for k in STEPS}
-            names, families = list(broken), {b.name: b.family() for b in clocks}
-            of = [least_k(broken, names, sum(number_of.values()), r) for r in RISKS]
-            left = []
-            for name in names:
-                rest = [n for n in names if families[n] != families[name]]
-                if rest:
-                    left.append((name, *broken[name][least_k(broken, rest, sum(number_of[n] for n in rest), 0.05)]))
-            print(f"{basis:10s} {rows} rows, bound {100 * bound:2.0f} %: k {', '.join(f'{k:g}' for k in of)} at a risk of 1, 2, 5, 10 %; "
-                  f"{sum(number_of.values())} workloads of {len(names)} boards; k of a risk of 5 % by the other families: "
-                  f"broken {statistics.fmean(x[1] for x in left):.1f} %, at most {max(x[1] for x in left):.1f} %, "
-                  f"saved {statistics.fmean(x[3] for x in left):.0f} %", flush=True)
+            tell_risk(f"{basis:10s} {rows} rows, bound {100 * bound:2.0f} %", broken, number_of, families)
+            if basis == "device":
+                both[bound].append((broken, number_of))
+    for bound, ((two, count), (four, again)) in both.items():
+        names = two.keys() & four.keys()
+        tell_risk(f"device, 2 and 4 rows, bound {100 * bound:2.0f} %",
+                  {n: {k: [statistics.fmean(v) for v in zip(two[n][k], four[n][k])] for k in STEPS} for n in sorted(names)},
+                  {n: count[n] + again[n] for n in names}, families)
 
 
 def main():
