@@ -477,6 +477,7 @@ FL_POLICY(random) = BANDIT("random", "sets another SM clock at random at each st
                            baseline_signals, random_rows, random_step);
 FL_POLICY(round_robin) = BANDIT("round-robin", "sets each SM clock in turn, one a step", "EnergyUCB, baseline RRFreq",
                                 baseline_signals, round_robin_rows, round_robin_step);
-FL_POLICY(epsilon_greedy) = BANDIT("epsilon-greedy", "sets the SM clock of the best mean reward, at times another",
+FL_POLICY(epsilon_greedy) = BANDIT("epsilon-greedy",
+                                   "sets the SM clock of the best mean reward; sometimes tries a random one",
                                    "EnergyUCB, baseline epsilon-greedy (epsilon 0.10), reward Eq. 4", learner_signals,
                                    epsilon_rows, epsilon_step);

@@ -329,7 +329,7 @@ static const fl_param efficientfix_rows[] = {
 
 FL_POLICY(efficientfix) = {FL_POLICY_ABI,
                            .name = "efficientfix",
-                           .summary = "locks once the SM clock that is most efficient on average",
+                           .summary = "locks, for the whole run, the SM clock that is most efficient on average",
                            .source = "GEEPAFS (EuroSys '24), baseline EfficientFix",
                            .gpu_drives = FL_BIT(FL_SET_SM_MHZ),
                            FL_PARAM_ROWS(efficientfix_rows, efficientfix_params),

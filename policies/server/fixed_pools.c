@@ -55,7 +55,7 @@ static const fl_signal_row signal_rows[] = {
 FL_POLICY(fixed_pools) = {FL_POLICY_ABI,
                           .name = "fixed-pools",
                           .summary = "sets one clock, or one power limit, for each role of split servers",
-                          .source = "static caps per role, as power is provisioned for split serving",
+                          .source = "static caps per role, a usual way to provision power for split serving",
                           FL_SIGNAL_ROWS(signal_rows),
                           .gpu_drives = FL_BIT(FL_SET_SM_MHZ) | FL_BIT(FL_SET_POWER_LIMIT_W),
                           FL_PARAM_ROWS(param_rows, params),

@@ -503,7 +503,7 @@ size_t fl_setup_seeds(const fl_setup *u);
      "runs of each policy, with seeds from --seed on "                                                                 \
      "(" FL_AS_TEXT(FL_SEEDS_STANDARD) ")", FL_FOR_POLICIES | FL_MOST_USED},                                           \
     {"windows", "N", FL_OPTION_INT, &(s).scene.windows, 1, 1e6,                                                        \
-     "windows of work for the worst-window slowdown (" FL_AS_TEXT(FL_WINDOWS_STANDARD) ")"},                           \
+     "windows of equal work; a result has the slowdown of the slowest (" FL_AS_TEXT(FL_WINDOWS_STANDARD) ")"},                           \
     FL_THREADS_OPTION(&(s).threads)
 /* Options about the best schedules, where a command computes them. */
 #define FL_ORACLE_OPTIONS(s)                                                                                           \
