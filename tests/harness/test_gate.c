@@ -54,8 +54,11 @@ static fl_gate_record record(fl_gate_row *row, size_t rows, int64_t seed) {
 }
 
 static fl_gate_row row_of(const char *policy, double *value, size_t seeds) {
-    return (fl_gate_row){
-        (char *)(uintptr_t)policy, (char *)(uintptr_t) "w", (char *)(uintptr_t) "p", value, seeds, NULL};
+    return (fl_gate_row){.policy = (char *)(uintptr_t)policy,
+                         .workload = (char *)(uintptr_t) "w",
+                         .platform = (char *)(uintptr_t) "p",
+                         .value = value,
+                         .seeds = seeds};
 }
 
 static size_t failures(const char *rule, double *a, size_t n, double *b, size_t m, bool paired, fl_gate_finding *f) {

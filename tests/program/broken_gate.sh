@@ -66,6 +66,13 @@ check "has no changes" [ "$(wc -l <out)" = 1 ]
 fails "a worse one is stopped, by pairs of seeds" '^FAIL  energyucb on demo.csv: energy_j .*interval' "$f" regress old.csv new.csv
 check "nobody else is blamed" [ "$(grep -c '^FAIL' out)" = 1 ]
 succeed "the better one passes, and is shown" '^ok    energyucb on demo.csv: energy_j .*, gate energy_j<-200%' "$f" regress new.csv old.csv --fail-if 'energy_j<-200%'
+{ head -1 new.csv; tail -n +2 new.csv | tac; } >tac.csv
+fails "the order of lines does not matter" '^FAIL  energyucb on demo.csv: energy_j .*interval' "$f" regress old.csv tac.csv
+check "to any digit" sh -c '"$0" regress old.csv new.csv >in.order; "$0" regress old.csv tac.csv | cmp - in.order' "$f"
+sed '/^demo.csv,energyucb,/{p;}' old.csv >twice.csv
+refuse "a row that stands twice" 2 "twice.csv:.*policy 'energyucb' .* expected each row once" "$f" regress old.csv twice.csv
+awk -F, '!($2 == "energyucb" && ++n == 3)' old.csv >fewer.csv
+succeed "a run that is gone" '^note  energyucb on demo.csv: 2 runs, before 3' "$f" regress old.csv fewer.csv --fail-if 'energy_j>+100%'
 sed 's/,depo,/,odpp,/' old.csv >other.csv
 fails "a policy that is gone" '^FAIL  depo on demo.csv: recorded, but not there any more' "$f" regress old.csv other.csv
 

@@ -80,6 +80,7 @@ void fl_gate_record_free(fl_gate_record *r) {
         free(r->row[i].workload);
         free(r->row[i].platform);
         free(r->row[i].value);
+        free(r->row[i].run);
         free(r->row[i].breaks);
     }
     free(r->row);
@@ -130,19 +131,28 @@ fl_gate_row *fl_gate_add_row(fl_gate_record *r, const char *policy, const char *
     return row;
 }
 
-/* The values of a metric stand together, so they move apart. */
-fl_gate_row *fl_gate_add_seed(fl_gate_record *r, const char *policy, const char *workload, const char *platform,
-                              const double *value) {
+static int by_run(const fl_gate_run *a, const fl_gate_run *b) {
+    return a->draw != b->draw ? (a->draw > b->draw) - (a->draw < b->draw) : (a->seed > b->seed) - (a->seed < b->seed);
+}
+
+fl_gate_row *fl_gate_add_run(fl_gate_record *r, const char *policy, const char *workload, const char *platform,
+                             fl_gate_run run, const double *value) {
     fl_gate_row *row = find_row(r, policy, workload, platform);
     if (!row)
         row = fl_gate_add_row(r, policy, workload, platform);
     const size_t n = row->seeds;
+    size_t at = n;
+    while (at && by_run(&row->run[at - 1], &run) > 0)
+        at--;
+    if (at && !by_run(&row->run[at - 1], &run))
+        return NULL;
+    row->run = fl_must(realloc(row->run, (n + 1) * sizeof *row->run));
+    memmove(row->run + at + 1, row->run + at, (n - at) * sizeof *row->run);
+    row->run[at] = run;
     double *more = fl_must(malloc((r->metric_count * (n + 1) + 1) * sizeof *more));
-    for (size_t m = 0; m < r->metric_count; m++) {
-        if (n)
-            memcpy(more + m * (n + 1), row->value + m * n, n * sizeof *more);
-        more[m * (n + 1) + n] = value[m];
-    }
+    for (size_t m = 0; m < r->metric_count; m++)
+        for (size_t i = 0; i <= n; i++)
+            more[m * (n + 1) + i] = i == at ? value[m] : row->value[m * n + i - (i > at)];
     free(row->value);
     row->value = more;
     row->seeds = n + 1;
@@ -158,9 +168,10 @@ fl_status fl_gate_take(fl_gate_record *r, const fl_comparison *c, fl_diag *d) {
             s = fl_row_value(from, r->metric[m], &value[m], d);
         if (s)
             break;
+        const fl_gate_run run = {from->draw ? strtoull(from->draw, NULL, 10) : 0, from->seed};
         fl_gate_row *row =
-            fl_gate_add_seed(r, from->policy, from->workload, from->platform ? from->platform : "", value);
-        if (from->breaks[0] && !row->breaks)
+            fl_gate_add_run(r, from->policy, from->workload, from->platform ? from->platform : "", run, value);
+        if (row && from->breaks[0] && !row->breaks)
             row->breaks = fl_must(strdup(from->breaks));
     }
     free(value);
@@ -255,6 +266,13 @@ static int digits(const fl_gate_finding *f) {
     return strcmp(old, now) != 0 || f->old_mean == f->new_mean ? 6 : 17;
 }
 
+/* Start a finding's text with the row that it is about. Returns the text's length. */
+static int name_row(fl_gate_finding *f) {
+    const fl_gate_row *r = f->row;
+    const int n = snprintf(f->text, sizeof f->text, "%s on %s: ", r->policy, r->workload);
+    return n < (int)sizeof f->text ? n : (int)sizeof f->text - 1;
+}
+
 /* A run that is n/a has no value to compare, but those beside it have. */
 static void judge(const double *a, size_t n, const double *b, size_t m, bool paired, double alpha,
                   const fl_gate_rule *rule, fl_gate_finding *f) {
@@ -266,7 +284,8 @@ static void judge(const double *a, size_t n, const double *b, size_t m, bool pai
         judge_known(x, left, y, left_now, paired, alpha, rule, f);
     const bool moved = other_unknowns(a, n, b, m, paired);
     f->failed |= moved || !left != !left_now;
-    int at = snprintf(f->text, sizeof f->text, "%s on %s: %s ", f->row->policy, f->row->workload, rule->metric);
+    int at = name_row(f);
+    at += snprintf(f->text + at, sizeof f->text - (size_t)at, "%s ", rule->metric);
     at = at < (int)sizeof f->text ? at : (int)sizeof f->text - 1;
     if (unknown || unknown_now)
         at += snprintf(f->text + at, sizeof f->text - (size_t)at, "is n/a in %zu of %zu runs, before in %zu of %zu%s%s",
@@ -294,17 +313,31 @@ static size_t metric_index(const fl_gate_record *r, const char *name) {
     return m;
 }
 
+/* True where the values of two rows are of the same runs, one by one. */
+static bool same_runs(const fl_gate_record *old, const fl_gate_row *a, const fl_gate_record *now,
+                      const fl_gate_row *b) {
+    if (a->seeds != b->seeds || !a->run || !b->run)
+        return a->seeds == b->seeds && old->seed == now->seed;
+    return !memcmp(a->run, b->run, a->seeds * sizeof *a->run);
+}
+
 static fl_status compare_row(const fl_gate_record *old, const fl_gate_record *now, const fl_gate_row *row,
                              const fl_gate_rule *rule, size_t rules, double alpha, fl_gate_result *out, fl_diag *d) {
     const fl_gate_row *other = other_row(old, row, now);
     fl_gate_finding f = {.row = row, .failed = true};
     if (!other) {
-        snprintf(f.text, sizeof f.text,
-                 "%s on %s: recorded, but not there any more; rows are matched by policy and workload (--policy "
-                 "NAME=SPEC names one)",
-                 row->policy, row->workload);
+        const int at = name_row(&f);
+        snprintf(f.text + at, sizeof f.text - (size_t)at,
+                 "recorded, but not there any more; rows are matched by policy and workload (--policy NAME=SPEC names "
+                 "one)");
         add_finding(out, &f);
         return FL_OK;
+    }
+    if (other->seeds < row->seeds) {
+        f.failed = false;
+        const int at = name_row(&f);
+        snprintf(f.text + at, sizeof f.text - (size_t)at, "%zu runs, before %zu", other->seeds, row->seeds);
+        add_finding(out, &f);
     }
     for (size_t k = 0; k < rules; k++) {
         const size_t m = metric_index(old, rule[k].metric), at = metric_index(now, rule[k].metric);
@@ -312,7 +345,7 @@ static fl_status compare_row(const fl_gate_record *old, const fl_gate_record *no
             return fl_refuse(d, "the baseline has no '%s', expected one recorded with it: --bless", rule[k].metric);
         f = (fl_gate_finding){.row = row, .rule = &rule[k]};
         judge(row->value + m * row->seeds, row->seeds, other->value + at * other->seeds, other->seeds,
-              row->seeds == other->seeds && old->seed == now->seed, alpha, &rule[k], &f);
+              same_runs(old, row, now, other), alpha, &rule[k], &f);
         if (f.failed && other->breaks && !strcmp(rule[k].metric, "violated")) {
             const size_t used = strlen(f.text);
             snprintf(f.text + used, sizeof f.text - used, "; breaks %s", other->breaks);
@@ -335,7 +368,8 @@ fl_status fl_gate_compare(const fl_gate_record *old, const fl_gate_record *now, 
         fl_gate_finding f = {.row = row};
         if (other_row(now, row, old))
             continue;
-        snprintf(f.text, sizeof f.text, "%s on %s: new, not in the baseline", row->policy, row->workload);
+        const int at = name_row(&f);
+        snprintf(f.text + at, sizeof f.text - (size_t)at, "new, not in the baseline");
         add_finding(out, &f);
     }
     if (s)

@@ -100,27 +100,28 @@ out:
 
 /* ---- a result in place of a baseline ---- */
 
-enum { WORKLOAD, POLICY, PLATFORM, SEED, NAMES };
+enum { WORKLOAD, POLICY, PLATFORM, SEED, DRAW, NAMES };
 
 typedef struct result {
     fl_gate_record *r;
     double *value;             /* of each metric, in one row */
-    size_t at[NAMES], *metric; /* fields of the row */
+    size_t at[NAMES], *metric; /* fields of the row; SIZE_MAX: no such column */
     size_t width;              /* 0: the head is still to come */
 } result;
 
 static fl_status read_head(result *x, const fl_csv_row *row, fl_diag *d) {
-    static const char *const name[NAMES] = {"workload", "policy", "platform", "seed"};
+    static const char *const name[NAMES] = {"workload", "policy", "platform", "seed", "draw"};
     x->width = row->count;
     for (size_t k = 0; k < NAMES + x->r->metric_count; k++) {
         const char *wanted = k < NAMES ? name[k] : x->r->metric[k - NAMES];
         size_t i = 0;
         while (i < row->count && strcmp(row->field[i].text, wanted) != 0)
             i++;
-        if (i == row->count)
+        const bool there = i < row->count;
+        if (!there && k != DRAW)
             return fl_fail(d, FL_BAD_INPUT, row->file, row->line, 0, "no column '%s', expected a result that has it",
                            wanted);
-        *(k < NAMES ? &x->at[k] : &x->metric[k - NAMES]) = i;
+        *(k < NAMES ? &x->at[k] : &x->metric[k - NAMES]) = there ? i : SIZE_MAX;
     }
     return FL_OK;
 }
@@ -138,12 +139,19 @@ static fl_status read_result(void *user, const fl_csv_row *row, fl_diag *d) {
         if (strcmp(row->field[x->metric[m]].text, "n/a") != 0)
             s = fl_field_real_or_nan(row, x->metric[m], r->metric[m], -HUGE_VAL, HUGE_VAL, &x->value[m], d);
     }
-    if (!s && !r->row_count)
-        s = fl_field_int(row, x->at[SEED], "seed", 0, INT64_MAX, &r->seed, d);
-    if (!s)
-        fl_gate_add_seed(r, row->field[x->at[POLICY]].text, row->field[x->at[WORKLOAD]].text,
-                         row->field[x->at[PLATFORM]].text, x->value);
-    return s;
+    int64_t seed, draw = 0;
+    if (s || (s = fl_field_int(row, x->at[SEED], "seed", 0, INT64_MAX, &seed, d)))
+        return s;
+    if (x->at[DRAW] != SIZE_MAX && fl_int_parse(row->field[x->at[DRAW]].text, &draw) != FL_NUMBER_OK)
+        draw = 0; /* none */
+    const char *policy = row->field[x->at[POLICY]].text, *workload = row->field[x->at[WORKLOAD]].text;
+    return fl_gate_add_run(r, policy, workload, row->field[x->at[PLATFORM]].text,
+                           (fl_gate_run){(uint64_t)draw, (uint64_t)seed}, x->value)
+               ? FL_OK
+               : fl_fail(d, FL_BAD_INPUT, row->file, row->line, 1,
+                         "workload '%.80s' and policy '%.80s' with this platform and seed stand above too, "
+                         "expected each row once",
+                         workload, policy);
 }
 
 fl_status fl_gate_read_result(const char *path, fl_gate_record *r, fl_diag *d) {

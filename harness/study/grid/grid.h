@@ -44,9 +44,14 @@ typedef struct fl_gate_rule {
 /* FL_BAD_INPUT with what is wrong: syntax, unknown metric. The caller frees rule->text. */
 fl_status fl_gate_parse(const char *text, fl_gate_rule *rule, fl_diag *d);
 
+typedef struct fl_gate_run {
+    uint64_t draw, seed; /* draw: seed of drawn applications; 0: they are not drawn */
+} fl_gate_run;
+
 typedef struct fl_gate_row { /* one policy on one workload */
     char *policy, *workload, *platform;
-    double *value; /* metrics x seeds */
+    double *value;    /* metrics x seeds */
+    fl_gate_run *run; /* one for each seed, in ascending order; NULL: a baseline, which keeps the order alone */
     size_t seeds;
     char *breaks; /* bounds that one of its seeds broke; NULL: none, or the row was read from a file */
 } fl_gate_row;
@@ -81,7 +86,7 @@ fl_status fl_gate_take(fl_gate_record *r, const fl_comparison *c, fl_diag *d);
 
 typedef struct fl_gate_finding {
     const fl_gate_row *row;   /* of the old record, or of the new one if the old has no such row */
-    const fl_gate_rule *rule; /* NULL: the row is missing, or new */
+    const fl_gate_rule *rule; /* NULL: the row is missing, new, or has fewer runs */
     bool failed;
     double old_mean, new_mean;
     double change, low, high; /* with its interval, in the rule's unit */
@@ -89,7 +94,7 @@ typedef struct fl_gate_finding {
 } fl_gate_finding;
 
 typedef struct fl_gate_result {
-    fl_gate_finding *finding; /* one for each old row and rule, then missing and new rows */
+    fl_gate_finding *finding; /* one for each old row and rule, and rows that are missing, new or have fewer runs */
     size_t count, room, failed;
 } fl_gate_result;
 

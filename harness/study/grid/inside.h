@@ -23,6 +23,8 @@ void fl_journal_write_shard(fl_journal *j, FILE *file);
 
 /* Adds a row without seeds to a gate's record. Returns the row, which is valid until the next one is added. */
 fl_gate_row *fl_gate_add_row(fl_gate_record *r, const char *policy, const char *workload, const char *platform);
-/* Adds one more seed to a row, which is new if the record does not have it. value: one of each metric. */
-fl_gate_row *fl_gate_add_seed(fl_gate_record *r, const char *policy, const char *workload, const char *platform,
-                              const double *value);
+/* Adds one more run, value[] of each metric, to a row, which is new if the record does not have it. Runs are kept in
+ * their order, so that pairs of them do not depend on the order of a file's lines. NULL: the row has this run already.
+ */
+fl_gate_row *fl_gate_add_run(fl_gate_record *r, const char *policy, const char *workload, const char *platform,
+                             fl_gate_run run, const double *value);
