@@ -48,6 +48,9 @@ succeed "another program sets the clock" '^set +nvidia-smi -i 0 -lgc' emulated p
   --set-command "python3 '$work' lock {mhz}" --undo-command "python3 '$work' lock 0" -- python3 "$work" run "$sweep" p2 0
 succeed "as JSON" '"sm_mhz":.*1[0-9]{3}' emulated p2 --privileged -- "$f" tune --json --runs 1 -- python3 "$work" run "$sweep" p2 0
 check "and undoes it" grep -q 'nvmlDeviceResetGpuLockedClocks' "$dir/session.json"
+succeed "joules that differ from run to run" 'energies of runs at one clock differ by [0-9.]+ %' emulated p2 --privileged -- sh -c '"$0" tune -- sleep 0.01 2>&1' "$f"
+emulated p2 -- "$f" tune --runs 1 --set-command 'true {mhz}' -- python3 "$work" run "$sweep" p2 0 >"$dir/out" 2>"$dir/err"
+check "a command that sets nothing is found out" [ "$? $(grep -cE 'the GPU ran at 1530 MHz, expected 10[0-9]+ MHz: nothing has set' "$dir/err")" = "3 1" ]
 refuse "who sets by hand ends the input" 3 'nobody pressed Enter' emulated p2 -- "$f" tune --manual -- sleep 1
 refuse "no command" 2 'expected a command to run' "$f" tune
 refuse "a command that sets no clock" 2 'has no \{mhz\}' "$f" tune --set-command 'nvidia-smi -lgc' -- true

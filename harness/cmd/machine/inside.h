@@ -46,7 +46,7 @@ fl_status fl_record_clocks(fl_kernel_trace *k, fl_telemetry *t, void (*say)(void
 /* `foldline tune`: what was measured, and the answer. Of power limits (caps) each "clock" is a limit in W. */
 
 enum { FL_TUNE_GPUS = 64 };
-#define FL_TUNE_BELOW_MHZ 16 /* a clock that is lower than what was set by more than a step */
+#define FL_TUNE_STEP_MHZ 16 /* a clock that differs by more from what was set is another one */
 
 typedef struct fl_tune_point { /* one clock */
     double mhz;

@@ -272,6 +272,10 @@ static fl_status measure(fl_tuner *t, double mhz, bool counts, fl_diag *d) {
     fl_status s = set_clock(t, mhz, d);
     if (!s)
         s = run_once(t, &time_s, &energy_j, &ran_mhz, d);
+    if (!s && !t->caps && isfinite(ran_mhz) && ran_mhz > mhz + FL_TUNE_STEP_MHZ)
+        s = fl_error(d, FL_HARDWARE,
+                     "the GPU ran at %g MHz, expected %g MHz: nothing has set the clock, or it takes longer than a run",
+                     ran_mhz, mhz);
     if (s)
         return s;
     if (counts)
@@ -292,7 +296,7 @@ static fl_status measure(fl_tuner *t, double mhz, bool counts, fl_diag *d) {
                 energy_j, energy_j / time_s);
     else
         fprintf(out, "warm-up %5g %-3s %10.3f s, does not count", mhz, fl_tune_unit(t), time_s);
-    if (!t->caps && ran_mhz < mhz - FL_TUNE_BELOW_MHZ)
+    if (!t->caps && ran_mhz < mhz - FL_TUNE_STEP_MHZ)
         fprintf(out, "   ran at %g MHz", ran_mhz);
     fputc('\n', out);
     fflush(out);

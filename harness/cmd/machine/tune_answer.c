@@ -129,10 +129,12 @@ void fl_tune_json(const fl_tuner *t) {
 
 void fl_tune_notes(const fl_tuner *t) {
     size_t ignored;
-    const double time_sd = noise(t, false, &ignored), top_s = fl_tune_mean(top_of(t)->time_s, top_of(t)->runs);
-    if (time_sd > NOISY_SD)
-        fl_terminal_say(stderr, "note: runs at one clock differ by %.1f %%: more --runs, or a quieter machine",
-                        100 * time_sd);
+    const double time_sd = noise(t, false, &ignored), energy_sd = noise(t, true, &ignored),
+                 top_s = fl_tune_mean(top_of(t)->time_s, top_of(t)->runs);
+    if (fmax(time_sd, energy_sd) > NOISY_SD)
+        fl_terminal_say(stderr, "note: %s at one clock differ by %.1f %%: more --runs, or a quieter machine",
+                        time_sd > NOISY_SD ? "runs" : "energies of runs",
+                        100 * (time_sd > NOISY_SD ? time_sd : energy_sd));
     if (top_s < SHORT_S)
         fl_terminal_say(stderr,
                         "note: a run takes %.2g s, of which a sensor's steps leave percents open: a longer one tells "
@@ -144,9 +146,9 @@ void fl_tune_notes(const fl_tuner *t) {
                         "note: the time does not depend on the clock: the host or the memory sets the pace, or the "
                         "command does not wait for the GPU");
     for (size_t i = 0; i < t->points; i++)
-        if (t->at[i].ran_mhz < t->at[i].mhz - FL_TUNE_BELOW_MHZ)
-            fl_terminal_say(stderr, "note: at %g MHz the GPU ran at %g MHz: a limit of power or heat held it down",
-                            t->at[i].mhz, t->at[i].ran_mhz);
+        if (t->at[i].ran_mhz < t->at[i].mhz - FL_TUNE_STEP_MHZ)
+            fl_terminal_say(stderr, "note: at %g MHz the GPU ran at %g MHz: a limit of power or heat held it down%s",
+                            t->at[i].mhz, t->at[i].ran_mhz, t->session ? "" : ", or another clock was set");
 }
 
 void fl_tune_tell(fl_tuner *t) {
