@@ -197,7 +197,7 @@ typedef struct fl_log_run {
 /* A note for a run that was found by its power: above_w. */
 #define FL_LOG_BY_POWER                                                                                                \
     "the utilisation does not tell when the program ran: taken as the readings from the first to the last above %.4g " \
-    "W, half-way between idle and load"
+    "W, a quarter of the way from idle to load"
 
 /* A note for a run that is not steady; FL_LOG_CHANGE gives its arguments. */
 #define FL_LOG_CHANGED "the %s clock changed during the run, from %g to %g MHz"
@@ -332,10 +332,10 @@ fl_status fl_sweep_odd(const fl_sweep *s, uint32_t workload, const fl_sweep_row 
                        fl_diag *d);
 
 /* Find two rows of the workload, at one memory clock and limit, of which the one at the much lower SM clock draws as
- * much: a clock was not in force. *low NULL: there is none. FL_SWEEP_UNMOVED says it. */
+ * much and takes no longer: a clock was not in force. *low NULL: there is none. FL_SWEEP_UNMOVED says it. */
 #define FL_SWEEP_UNMOVED                                                                                               \
-    "%s draws %.4g W at %g MHz, and %.4g W at %g MHz: no program does that, so a clock was not in force; what is "     \
-    "computed from these rows is not to be trusted"
+    "%s draws %.4g W at %g MHz, and %.4g W at %g MHz, in as much time: unless it hardly uses the GPU, a clock was "    \
+    "not in force, and what is computed from these rows is not to be trusted"
 fl_status fl_sweep_unmoved(const fl_sweep *s, uint32_t workload, const fl_sweep_row **low, const fl_sweep_row **high,
                            fl_diag *d);
 

@@ -28,10 +28,16 @@
 
 /* A desktop may show some utilisation while no program runs, and a log may show none at all. Where the power has two
  * levels, it then tells when the program ran. */
-#define BACKGROUND 10 /* percent; a lower utilisation is no proof of work */
+#define BACKGROUND 10 /* percent; a lower utilisation is no proof of work ... */
+#define REST 2        /* ... unless this many readings of 0 stand before and after the run */
 /* An idle GPU draws less than this share of its power under load. Idle boards draw 0.06 to 0.26 of their limit
  * (models/platforms). */
 #define LEVELS 0.5
+/* The share of the way from idle to load above which a program runs. Calibrated: at 0.5 a phase that draws less than
+ * half of another was cut off, as the decoding after a prefill. */
+#define RUNS_FROM 0.25
+#define MOSTLY 0.5 /* share of a run's readings above that; of fewer, these are bursts of a program on its low level   \
+                    */
 
 #define HUNG 0.5         /* share of a run's readings that a sensor may repeat to the last digit ... */
 #define HUNG_UTILITIES 3 /* ... while the utilisation takes fewer values than these */
@@ -41,9 +47,10 @@ typedef struct run_seen { /* one device's rows within the run */
     int64_t asked; /* the device that the user named; below 0: none */
     size_t *row, count;
     double from_s, to_s;
-    bool stated;      /* by the log's head */
-    bool used;        /* the log has utilisation */
-    double halfway_w; /* between idle and load; NAN = the power has no two levels */
+    bool stated;     /* by the log's head */
+    bool used;       /* the log has utilisation */
+    bool background; /* it does not tell when the program ran */
+    double level_w;  /* between idle and load; NAN = the power has no two levels */
     fl_log_ends ends;
 } run_seen;
 
@@ -81,10 +88,10 @@ static double power_at(const run_seen *r, size_t i) {
     return isnan(w) ? value_at(r->t, r->row[i], "power_instant_w") : w;
 }
 
-/* The power half-way between idle and load; NAN where the readings do not show both. A single lowest or highest reading
- * does not count. */
-static double halfway_of(const run_seen *r, double *room) {
-    size_t n = 0;
+/* The power above which the program runs; NAN where the readings do not show both idle and load. A single lowest or
+ * highest reading does not count. */
+static double level_of(const run_seen *r, double *room) {
+    size_t n = 0, low = 0, above = 0, span = 0;
     for (size_t i = 0; i < r->count; i++) {
         const double w = power_at(r, i);
         if (w > 0)
@@ -93,14 +100,51 @@ static double halfway_of(const run_seen *r, double *room) {
     if (n < 5)
         return NAN;
     qsort(room, n, sizeof *room, ascending);
-    return room[1] < LEVELS * room[n - 2] ? 0.5 * (room[1] + room[n - 2]) : (double)NAN;
+    while (low < n && LEVELS * room[low] <= room[1])
+        low++;
+    if (n - low < 2)
+        return NAN;
+    const double level_w = room[1] + RUNS_FROM * (room[low + (n - low) / 2] - room[1]);
+    for (size_t i = 0, since = 0; i < r->count; i++) {
+        const double w = power_at(r, i);
+        since += above && w > 0;
+        if (w >= level_w) {
+            above++;
+            span = since;
+        }
+    }
+    return (double)above >= MOSTLY * (double)(span + 1) ? level_w : (double)NAN;
+}
+
+/* Whether a reading shows that the program runs, and whether it shows that it does not. */
+static bool works(const run_seen *r, size_t i) {
+    const double busy = value_at(r->t, r->row[i], "util_gpu_pct");
+    if (isnan(busy))
+        return !r->used && (isnan(r->level_w) || power_at(r, i) >= r->level_w);
+    return busy > 0 && !(r->background && busy <= BACKGROUND && power_at(r, i) < r->level_w);
 }
 
 static bool idles(const run_seen *r, size_t i) {
     const double busy = value_at(r->t, r->row[i], "util_gpu_pct");
     if (isnan(busy))
-        return isnan(r->halfway_w) ? r->used : !(power_at(r, i) >= r->halfway_w);
-    return busy <= 0 || (busy <= BACKGROUND && power_at(r, i) < r->halfway_w);
+        return !r->used && power_at(r, i) < r->level_w;
+    return busy <= 0 || (r->background && busy <= BACKGROUND && power_at(r, i) < r->level_w);
+}
+
+/* Looks at utilisation and power. Where the log's head states the run, nothing is to be found. */
+static void look(run_seen *r, double *room) {
+    size_t first = SIZE_MAX, last = 0, known = 0;
+    for (size_t i = 0; i < r->count; i++) {
+        const double busy = value_at(r->t, r->row[i], "util_gpu_pct");
+        if (busy > 0) {
+            first = first == SIZE_MAX ? known : first;
+            last = known;
+        }
+        known += isnan(busy) ? 0 : 1;
+    }
+    r->used = known > 0;
+    r->background = first < REST || known - last <= REST;
+    r->level_w = fl_head_get(&r->t->head, "program") ? (double)NAN : level_of(r, room);
 }
 
 /* Finds the time span of the run and keeps its rows. FL_BAD_INPUT where the GPU was never busy. */
@@ -115,15 +159,15 @@ static fl_status find_run(run_seen *r, const char *path, fl_diag *d) {
         r->ends = (fl_log_ends){.whole = true, .above_w = NAN};
     } else {
         for (size_t i = 0; i < r->count; i++) {
-            if (idles(r, i))
+            if (!works(r, i))
                 continue;
             first = first == SIZE_MAX ? i : first;
             last = i;
         }
         double above_w = NAN;
         for (size_t i = 0; first != SIZE_MAX && i < r->count; i++)
-            if ((i < first || i > last) && !(value_at(r->t, r->row[i], "util_gpu_pct") <= 0))
-                above_w = r->halfway_w;
+            if ((i < first || i > last) && (!r->used || value_at(r->t, r->row[i], "util_gpu_pct") > 0))
+                above_w = r->level_w;
         if (first == SIZE_MAX || last == first)
             return fl_fail(d, FL_BAD_INPUT, path, 0, 0,
                            "no reading of a busy GPU, expected two readings with util_gpu_pct above 0, or a head that "
@@ -382,11 +426,10 @@ fl_status fl_log_run_find(const char *path, const fl_telemetry *t, int64_t devic
     run_seen r = {.t = t, .asked = device, .row = malloc((t->row_count + 1) * sizeof *r.row)};
     double *room = malloc((t->row_count + 1) * sizeof *room), *time = malloc((t->row_count + 1) * sizeof *time);
     fl_status status = r.row && room && time ? pick_rows(&r, device, path, d) : fl_no_memory(d, "the logs");
-    r.halfway_w = status ? (double)NAN : halfway_of(&r, room);
-    for (size_t i = 0; !status && i < r.count; i++)
-        r.used |= !isnan(value_at(t, r.row[i], "util_gpu_pct"));
-    if (!status)
+    if (!status) {
+        look(&r, room);
         status = find_run(&r, path, d);
+    }
     if (!status)
         status = check_boards(&r, path, d);
     if (!status)

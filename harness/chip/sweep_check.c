@@ -79,6 +79,7 @@ fl_status fl_sweep_odd(const fl_sweep *s, uint32_t workload, const fl_sweep_row 
  * highest drew. */
 #define CLOCKS_APART 1.3
 #define DRAWS_ALIKE 0.98
+#define TIMES_ALIKE 1.1 /* repeated runs scatter less */
 
 fl_status fl_sweep_unmoved(const fl_sweep *s, uint32_t workload, const fl_sweep_row **low, const fl_sweep_row **high,
                            fl_diag *d) {
@@ -90,6 +91,7 @@ fl_status fl_sweep_unmoved(const fl_sweep *s, uint32_t workload, const fl_sweep_
         first = i && by_setting(row[i - 1], row[i]) ? i : first;
         const bool last = i + 1 == count || by_setting(row[i], row[i + 1]);
         if (last && row[i]->sm_mhz >= CLOCKS_APART * row[first]->sm_mhz &&
+            row[first]->time_s <= TIMES_ALIKE * row[i]->time_s &&
             row[first]->energy_j / row[first]->time_s >= DRAWS_ALIKE * row[i]->energy_j / row[i]->time_s) {
             *low = row[first];
             *high = row[i];

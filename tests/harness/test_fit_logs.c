@@ -261,30 +261,35 @@ static void test_foreign(void) {
         const char *what;
         int clock_after; /* from 6 s on */
         int gpus, idle_w;
+        const char *power;       /* of each second: idle, 50, 90, 150 or 200 W */
         const char *busy, *idle; /* utilisation */
         const char *says;        /* in what is printed */
-        int status;
+        const char *row;         /* of the sweep; NULL: exit 2 */
     } rows[] = {
-        {"steady", 900, 1, 40, "97 %", "0 %", "1 of 1 runs", 0},
-        {"clocks change", 1200, 1, 40, "97 %", "0 %", "the SM clock changed", 2},
-        {"two GPUs", 900, 2, 40, "97 %", "0 %", "--device", 2},
-        {"never busy", 900, 1, 40, "0 %", "0 %", "busy", 2},
-        {"a desktop", 900, 1, 40, "97 %", "8 %", "above 120 W, half-way", 0},
-        {"no utilisation", 900, 1, 40, "[N/A]", "[N/A]", "above 120 W, half-way", 0},
-        {"nor two levels of power", 900, 1, 110, "[N/A]", "[N/A]", "changed during the run, from 210 to 900", 2}};
+        {"steady", 900, 1, 40, "..aahhhhhhhh..", "97 %", "0 %", "1 of 1 runs", "10,200,2000$"},
+        {"clocks change", 1200, 1, 40, "..aahhhhhhhh..", "97 %", "0 %", "the SM clock changed", NULL},
+        {"two GPUs", 900, 2, 40, "..aahhhhhhhh..", "97 %", "0 %", "--device", NULL},
+        {"never busy", 900, 1, 40, "..aahhhhhhhh..", "0 %", "0 %", "busy", NULL},
+        {"a desktop", 900, 1, 40, "..aahhhhhhhh..", "97 %", "8 %", "above 80 W, a quarter", "10,200,2000$"},
+        {"no utilisation", 900, 1, 40, "..aahhhhhhhh..", "[N/A]", "[N/A]", "above 80 W, a quarter", "10,200,2000$"},
+        {"nor two levels of power", 900, 1, 110, "..aahhhhhhhh..", "[N/A]", "[N/A]",
+         "changed during the run, from 210 to 900", NULL},
+        {"a phase of less than half the power", 900, 1, 40, "..hhhhmmmmmm..", "[N/A]", "[N/A]", "a quarter", "10,"},
+        {"a short phase of high power", 900, 1, 40, "..hmmmmmmmmm..", "[N/A]", "[N/A]", "a quarter", "10,"},
+        {"bursts, and no idle ends", 900, 1, 40, "mmmhmmmmmmhmmm", "[N/A]", "[N/A]", "does not idle before", "13,"},
+        {"light work with a burst", 900, 1, 40, "..lllhhlllll..", "6 %", "0 %", "1 of 1 runs", "10,"}};
     for (size_t i = 0; i < COUNT(rows); i++) {
         size_t used =
             (size_t)snprintf(text, sizeof text,
                              "timestamp, index, power.draw [W], utilization.gpu [%%], clocks.current.sm [MHz], "
                              "clocks.current.memory [MHz]\n");
-        for (int k = 0; k < 14; k++) /* 2 s idle, 10 s busy, 2 s idle */
+        for (int k = 0; rows[i].power[k]; k++)
             for (int gpu = 0; gpu < rows[i].gpus; gpu++) {
-                const bool runs = k >= 2 && k < 12;
+                const char at = rows[i].power[k];
+                const bool runs = at != '.';
+                const int w = at == 'l' ? 50 : at == 'm' ? 90 : at == 'a' ? 150 : at == 'h' ? 200 : rows[i].idle_w;
                 used += (size_t)snprintf(text + used, sizeof text - used,
-                                         "2024/01/01 10:00:%02d.000, %d, %d.00 W, %s, %d MHz, 877 MHz\n", k, gpu,
-                                         !runs   ? rows[i].idle_w
-                                         : k < 4 ? 150
-                                                 : 200,
+                                         "2024/01/01 10:00:%02d.000, %d, %d.00 W, %s, %d MHz, 877 MHz\n", k, gpu, w,
                                          runs ? rows[i].busy : rows[i].idle,
                                          !runs   ? 210
                                          : k < 6 ? 900
@@ -292,17 +297,40 @@ static void test_foreign(void) {
             }
         fl_temp_text("prog.smi", text);
         const int status = shell("cd '%s' && '%s' fit logs prog.smi -o smi.csv >out 2>&1", folder, FL_PROGRAM);
-        FL_CHECK(status == rows[i].status && shell("grep -q -e '%s' '%s/out'", rows[i].says, folder) == 0,
+        FL_CHECK(status == (rows[i].row ? 0 : 2) && shell("grep -q -e '%s' '%s/out'", rows[i].says, folder) == 0,
                  "%s: status %d", rows[i].what, status);
-        if (rows[i].status == 0) /* half a second at either end; the first two seconds of power are left out */
-            FL_CHECK(shell("grep -q '^prog,,900,877,,10,200,2000$' '%s/smi.csv'", folder) == 0, "%s", rows[i].what);
+        if (rows[i].row) /* half a second at either end; the first two seconds of power are left out */
+            FL_CHECK(shell("grep -q '^prog,,900,877,,%s' '%s/smi.csv'", rows[i].row, folder) == 0, "%s", rows[i].what);
     }
     FL_CHECK(shell("cd '%s' && '%s' fit logs mix1.csv -o smi.csv >out 2>&1", folder, FL_PROGRAM) == 2 &&
                  shell("grep -q 'no telemetry' '%s/out'", folder) == 0,
              "kernels alone");
 }
 
+/* A log whose clock is read at other times than its power and utilisation. */
+static void test_in_turn(void) {
+    char folder[600], text[4000];
+    snprintf(folder, sizeof folder, "%s", fl_temp_path("."));
+    for (int used_too = 0; used_too < 2; used_too++) {
+        size_t used = (size_t)snprintf(text, sizeof text, "# foldline-telemetry 1\nt_ns,device,sm_mhz,power_w%s\n",
+                                       used_too ? ",util_gpu_pct" : "");
+        for (int k = 0; k < 14; k++) {
+            const bool runs = k >= 2 && k < 12;
+            used += (size_t)snprintf(text + used, sizeof text - used, "%d000000000,0,,%d%s\n%d500000000,0,%d,%s\n", k,
+                                     runs ? 200 : 40,
+                                     !used_too ? ""
+                                     : runs    ? ",97"
+                                               : ",0",
+                                     k, runs ? 900 : 210, used_too ? "," : "");
+        }
+        fl_temp_text("turn.csv", text);
+        FL_CHECK(shell("cd '%s' && '%s' fit logs turn.csv -o smi.csv >out 2>&1", folder, FL_PROGRAM) == 0 &&
+                     shell("grep -q '^turn,,900,,,9.5,200,1900$' '%s/smi.csv'", folder) == 0,
+                 "utilisation: %d", used_too);
+    }
+}
+
 static void test_clean_up(void) { fl_temp_remove(); }
 
 FL_SUITE("fit_logs", {"way round", test_way_round}, {"idle", test_idle}, {"unchanged", test_unchanged},
-         {"foreign", test_foreign}, {"clean up", test_clean_up})
+         {"foreign", test_foreign}, {"in turn", test_in_turn}, {"clean up", test_clean_up})

@@ -49,11 +49,14 @@ check "once" test "$(grep -c 'not in line' "$dir/err")" = 1
 succeed "of two rows of one setting" '^w3' "$f" compare "$dir/cold.csv" --platform a100 --bound 5%
 check "the wrong one is named" grep -q 'the first is line 42, 1010 MHz' "$dir/err"
 awk -F, -v OFS=, 'NR > 1 && $1 == "w2" { $3 = 20; $4 = 200; $5 = "" } 1' "$dir/good.csv" >"$dir/still.csv"
-still='note: (still.csv: )?w2 draws 200 W at 510 MHz, and 200 W at 1410 MHz: no program does that, so a clock was not in force'
+still='note: (still.csv: )?w2 draws 200 W at 510 MHz, and 200 W at 1410 MHz, in as much time: unless it hardly uses the GPU, a clock was not in force'
 succeed "clocks that change nothing save nothing" '^w2 +1410 MHz, as it is ' "$f" advise "$dir/still.csv" --bound 5%
 check "and are in doubt" grep -qE "^$still" "$dir/out"
 succeed "clocks that change nothing, compare" '^w2' "$f" compare "$dir/still.csv" --platform a100 --bound 5%
 check "are in doubt" grep -qE "^$still" "$dir/err"
+awk -F, -v OFS=, 'NR > 1 && $1 == "w2" { $4 = 60; $5 = "" } 1' "$dir/good.csv" >"$dir/small.csv"
+succeed "of one small kernel the time shows that the clocks were in force" '^w2' "$f" advise "$dir/small.csv" --bound 5%
+check "which is in no doubt" test "$(grep -c 'not in force' "$dir/out")" = 0
 line clockless 27 '$2 = ""'
 succeed "a row without its clock, advise" '^w3 +[0-9]+' "$f" advise "$dir/clockless.csv" --bound 5%
 check "is counted" grep -q 'note: clockless.csv: rows left out, as they name no SM clock: 1' "$dir/out"

@@ -22,7 +22,8 @@ static const fl_command_help help = {
     "Makes a sweep of telemetry logs, each of one run of a program at one pair of clocks.",
     "LOG may be any log that foldline import reads (nvidia-smi, dcgmi, foldline record, foldline run --telemetry). The "
     "head of the log states how long the run took (program: A to B ns); without it, the run lasts from the first to "
-    "the last reading with a busy GPU (of more than half-way between idle and load, where utilisation does not tell), "
+    "the last reading with a busy GPU (where utilisation does not tell, of more than a quarter of the way from idle to "
+    "load), "
     "exact to half a reading's spacing at either end. The energy comes from the "
     "board's counter. Without a counter it comes from the mean power, less the first two seconds (or a fifth of a "
     "short run), in which a sensor may still average in what came before. The command reports and leaves out a run "
