@@ -83,9 +83,10 @@ static void drop_unheld(fl_sweep *s, const char *path, fl_advise_subjects *to) {
     }
     if (first.line)
         fl_advise_doubt(to,
-                        "%s: %zu settings whose power limit the board did not hold: left out; the first is line %lld, "
+                        "%s: %zu setting%s whose power limit the board did not hold: left out; the first is line %lld, "
                         "%g W under a limit of %g W",
-                        basename(path), s->row_count - kept, (long long)first.line, first.power_w, first.power_cap_w);
+                        basename(path), s->row_count - kept, s->row_count - kept == 1 ? "" : "s", (long long)first.line,
+                        first.power_w, first.power_cap_w);
     s->row_count = kept;
 }
 

@@ -68,7 +68,7 @@ refuse "a program and its kernels would count twice, advise" 2 "$parts" "$f" adv
 refuse "compare" 2 "$parts" "$f" compare "$dir/parts.csv" --platform a100
 printf '%s\n' workload,power_cap_w,time_s,power_w a,50,24,97 a,200,22,195 a,300,20,290 >"$dir/caps.csv"
 succeed "a sweep of limits has no column of clocks" '^a: a power limit of 200 W' "$f" advise "$dir/caps.csv" --bound 15%
-check "a limit below what the board can hold is no setting" grep -q '^note: caps.csv: 1 settings whose power limit the board did not hold: left out; the first is line 2, 97 W under a limit of 50 W' "$dir/out"
+check "a limit below what the board can hold is no setting" grep -q '^note: caps.csv: 1 setting whose power limit the board did not hold: left out; the first is line 2, 97 W under a limit of 50 W' "$dir/out"
 printf '%s\n' workload,power_cap_w,time_s,power_w a,200,22,580 a,300,20,890 >"$dir/caps.csv"
 succeed "nor is a row judged where the power is of several boards" '^a: a power limit of 200 W' "$f" advise "$dir/caps.csv" --bound 15%
 awk -F, -v OFS=, 'NR > 1 { $3 = 60 * (0.6 + 0.4 * $2 / 1410); $5 = "" } 1' "$dir/good.csv" >"$dir/rises.csv"
@@ -188,14 +188,17 @@ for unit in 1000:mJ 1e6:uJ 1e-3:kJ 2.7777778e-4:Wh 2.7777778e-7:kWh; do
 done
 counter 1.5
 succeed "one that differs otherwise is taken" '^  energy +4455 J by the counter$' "$f" show "$dir/counter.csv"
-series() { # LABELS WATTS
-  printf '{"metric": {"__name__": "DCGM_FI_DEV_POWER_USAGE", "gpu": "0", %s}, "values": [[1787000000, "%s"], [1787000015, "%s"]]}' "$1" "$2" "$2"
+series() { # LABELS VALUE [METRIC]
+  printf '{"metric": {"__name__": "DCGM_FI_DEV_%s", "gpu": "0", %s}, "values": [[1787000000, "%s"], [1787000015, "%s"]]}' "${3-POWER_USAGE}" "$1" "$2" "$2"
 }
 for label in Hostname hostname instance; do
   printf '{"status": "success", "data": {"resultType": "matrix", "result": [%s, %s]}}' "$(series "\"$label\": \"n1\"" 250)" "$(series "\"$label\": \"n2\"" 90)" >"$dir/nodes.json"
   succeed "boards of two nodes without UUIDs, by $label" '^  power +90 W mean' "$f" show "$dir/nodes.json"
   check "are two" grep -q '^  power *250 W mean' "$dir/out"
 done
+printf '{"status": "success", "data": {"resultType": "matrix", "result": [%s, %s]}}' "$(series '"instance": "n1:9400"' 250)" "$(series '"instance": "n1:9835"' 1410 SM_CLOCK)" >"$dir/nodes.json"
+succeed "two exporters on one node" '^  clock +1410 MHz mean' "$f" show "$dir/nodes.json"
+check "see one board" test "$(grep -c '^device' "$dir/out")" = 1
 awk 'BEGIN { print "Start (ns),Duration (ns),CorrId,GrdX,GrdY,GrdZ,BlkX,BlkY,BlkZ,Reg/Trd,StcSMem (MB),DymSMem (MB),Bytes (MB),Throughput (MB/s),SrcMemKd,DstMemKd,Device,Ctx,Strm,Name"
   for (i = 0; i < 20; i++) printf "%d,900,%d,1,1,1,1,1,1,16,0,0,,,,,Board (0),1,7,k\n", 1000 * i, i }' >"$dir/once.csv"
 { cat "$dir/once.csv"; sed 1d "$dir/once.csv"; } >"$dir/twice.csv"

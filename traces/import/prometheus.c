@@ -70,10 +70,16 @@ static void note_other(loader *l, const char *name) {
         snprintf(l->other + used, sizeof l->other - used, "%s%s", used ? ", " : "", name);
 }
 
-/* host: NULL, or the node of a board without a UUID. */
+/* host: NULL, or the node of a board without a UUID; of an instance (node:port) the node counts, as two exporters on it
+ * see the same boards. */
 typedef struct series_of {
     const char *gpu, *uuid, *mig, *host;
 } series_of;
+
+static size_t node_size(const char *host) {
+    const char *port = strrchr(host, ':');
+    return port && port[1] && strspn(port + 1, "0123456789") == strlen(port + 1) ? (size_t)(port - host) : strlen(host);
+}
 
 /* The board of a series. *whole: false for a reading that is of a part of the board alone, or that another instance
  * gives too. */
@@ -82,7 +88,7 @@ static fl_status board_of(loader *l, const series_of *of, const char *name, int6
     const char *gpu = of->gpu, *uuid = of->uuid, *instance = of->mig;
     char node[256];
     if (!uuid && gpu && of->host) { /* boards of two nodes share their numbers */
-        (void)snprintf(node, sizeof node, "%s gpu %s", of->host, gpu);
+        (void)snprintf(node, sizeof node, "%.*s gpu %s", (int)node_size(of->host), of->host, gpu);
         uuid = node;
     }
     const fl_field field = {gpu ? gpu : "", gpu ? strlen(gpu) : 0, 1};
