@@ -78,6 +78,11 @@ fails "a policy that is gone" '^FAIL  depo on demo.csv: recorded, but not there 
 
 succeed "the same runs under another bound" written "$f" compare two.json --bound 20% -o loose.csv
 succeed "the bound is said" 'different options: .*"bound":null.* and .*"bound":0.2' sh -c '"$0" regress old.csv loose.csv 2>&1' "$f"
+mkdir away && cp demo.csv demo.kinds.csv away/
+sed "s|demo.csv|$dir/away/demo.csv|" two.json >away/two.json
+succeed "the same runs of files in another place" written "$f" compare away/two.json -o away/old.csv
+succeed "hold" '^12 of 12 gates hold' sh -c '"$0" regress old.csv away/old.csv 2>&1' "$f"
+check "and nothing is said to differ" test "$(grep -c different out)" = 0
 refuse "a seed of two results" 2 '^foldline regress: --seed has no effect on two results' "$f" regress old.csv new.csv --seed 4
 refuse "a second result that is not there" 2 'gone.csv: cannot open: No such file' "$f" regress old.csv gone.csv
 

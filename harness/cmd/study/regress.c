@@ -252,10 +252,26 @@ static cJSON *read_provenance(const char *result) {
     return read ? tree : NULL;
 }
 
+/* Keep of files and workloads what a run depends on: their contents have hashes, so where they lay tells nothing, and
+ * notes are worded by the program's version. */
+static void drop_places(cJSON *list, const char *key) {
+    cJSON *item;
+    cJSON_ArrayForEach(item, list) {
+        char *path = cJSON_GetStringValue(cJSON_GetObjectItem(item, key)), *slash = path ? strrchr(path, '/') : NULL;
+        if (slash)
+            memmove(path, slash + 1, strlen(slash));
+        cJSON_DeleteItemFromObject(item, "notes");
+    }
+}
+
 /* Note every setting in which two results differ. Their rows then differ for this reason too. */
 static void note_settings(const char *old, const char *now) {
     static const char *const setting[] = {"seed", "options", "inputs", "workloads"};
-    cJSON *a = read_provenance(old), *b = read_provenance(now);
+    cJSON *a = read_provenance(old), *b = read_provenance(now), *const both[] = {a, b};
+    for (size_t i = 0; i < FL_COUNT(both); i++) {
+        drop_places(cJSON_GetObjectItem(both[i], "inputs"), "file");
+        drop_places(cJSON_GetObjectItem(both[i], "workloads"), "workload");
+    }
     for (size_t i = 0; a && b && i < FL_COUNT(setting); i++) {
         const cJSON *x = cJSON_GetObjectItem(a, setting[i]), *y = cJSON_GetObjectItem(b, setting[i]);
         if (cJSON_Compare(x, y, true))
