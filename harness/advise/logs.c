@@ -36,12 +36,10 @@ static void rows_of(fl_advise_ran *const *ran, size_t count, fl_sweep *sweep, fl
         highest = fmax(highest, isnan(ran[i]->run.limit_w) ? 0 : ran[i]->run.limit_w);
     for (size_t i = 0; i < count; i++) {
         const fl_log_run *r = &ran[i]->run;
-        const bool lower =
-            r->limit_w < highest && r->power_w >= FL_CAP_CREST_LEAST * r->limit_w; /* it may have bound */
         sweep->rows[sweep->row_count++] = (fl_sweep_row){.kernel = 1,
                                                          .sm_mhz = r->sm_mhz,
                                                          .mem_mhz = r->mem_mhz,
-                                                         .power_cap_w = lower ? r->limit_w : (double)NAN,
+                                                         .power_cap_w = fl_log_limit(r->limit_w, r->power_w, highest),
                                                          .time_s = r->time_s,
                                                          .power_w = r->power_w,
                                                          .energy_j = r->time_s * r->power_w};

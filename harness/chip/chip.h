@@ -186,6 +186,10 @@ typedef struct fl_log_run {
     double limit_w; /* the power limit; NAN = not known */
 } fl_log_run;
 
+/* Return the power limit of a run if it may have bound the run: it is below highest_w, the highest limit of the
+ * program's runs, and the run's power comes near it. NAN: it did not, or is not known. */
+double fl_log_limit(double limit_w, double power_w, double highest_w);
+
 /* A note for a run whose two accounts of energy differ (traces/files/files.h): counter_w and sensor_w. */
 #define FL_LOG_ACCOUNTS                                                                                                \
     "two accounts of the run's energy differ: %.5g W by the energy counter, %.5g W by the power readings; the "        \

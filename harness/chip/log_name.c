@@ -62,11 +62,16 @@ static double number(const char *s, size_t from) { return strtod(s + from, NULL)
 
 /* Adds what a name says of the program to out, which has room for it. */
 static void add_program(char *out, const char *s, size_t size, const fl_log_run *run) {
+    bool nth = false; /* a number that follows counts the runs of a program */
     for (size_t i = 0, to; i < size; i = to) {
         to = i + 1;
         if (!is_token(s[i]))
             continue;
         to = token(s, i, size);
+        const bool counts = nth && isdigit((unsigned char)s[i]);
+        nth = *out && to - i == 3 && !strncasecmp(s + i, "run", 3);
+        if (counts)
+            continue;
         const double x = isdigit((unsigned char)s[i]) ? number(s, i) : 0;
         if (x > 0 && (is_marked(s, i, to, size) ||
                       (x >= CLOCK_LEAST && x >= run->sm_low_mhz - STEP && x <= run->sm_high_mhz + STEP)))

@@ -421,6 +421,10 @@ fl_status fl_log_open(const char *path, const char *format, const fl_import_opti
     return s;
 }
 
+double fl_log_limit(double limit_w, double power_w, double highest_w) {
+    return limit_w < highest_w && power_w >= FL_CAP_CREST_LEAST * limit_w ? limit_w : (double)NAN;
+}
+
 fl_status fl_log_run_find(const char *path, const fl_telemetry *t, int64_t device, double sm_mhz, fl_log_run *out,
                           fl_log_ends *ends, fl_diag *d) {
     run_seen r = {.t = t, .asked = device, .row = malloc((t->row_count + 1) * sizeof *r.row)};

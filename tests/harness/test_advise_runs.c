@@ -38,6 +38,8 @@ static void test_names(void) {
         {"a/job1/nvidia-smi.csv", NULL, 1410, 1410, true, "job1", NAN},
         {"a/1410MHz/bert.csv", NULL, 1410, 1410, true, "bert", NAN},
         {"a/job2/run3.csv", NULL, 1410, 1410, true, "job2/3", NAN},
+        {"d/job_1410MHz_run1.csv", NULL, 1410, 1410, false, "job", 1410}, /* the run of a program, and no part of it */
+        {"d/job2-run-12.csv", NULL, 1410, 1410, false, "job2", NAN},
         {"x@7.csv", NULL, 1410, 1410, false, "x", NAN}, /* no clock is so low */
     };
     for (size_t i = 0; i < COUNT(table); i++) {

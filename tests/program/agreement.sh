@@ -87,6 +87,26 @@ for mhz in 1200 1500; do
   agree "a log at $mhz MHz: time" % "$(value "$dir/$mhz.json" "d['makespan_s']")" "$(awk -F, -v m=$mhz '$3 == m { print $6 }' "$dir/logs.csv")"
 done
 
+# A run under a lower power limit than another is one under a limit for both.
+limited() { # MHZ LIMIT_W POWER_W
+  awk -v m="$1" -v l="$2" -v p="$3" 'BEGIN { print "# foldline-telemetry 1\nt_ns,device,power_w,sm_mhz,util_gpu_pct,power_limit_w"
+    for (i = 0; i <= 160; i++) { on = i >= 20 && i < 140; printf "%.0f,0,%g,%d,%d,%g\n", i * 5e8, on ? p : 40, m, 100 * on, l } }' >"$dir/cap_$1MHz.csv"
+}
+limited 1005 200 190
+limited 1410 300 280
+succeed "a log under a lower limit: as a row" '^2 of 2 runs' "$f" fit logs "$dir"/cap_*.csv -o "$dir/cap.csv"
+check "has its limit" [ "$(awk -F, '$3 == 1005 { print $5 }' "$dir/cap.csv") $(awk -F, '$3 == 1410 { print $5 }' "$dir/cap.csv")" = "200 " ]
+for form in "$dir/cap.csv" "$dir/cap_1005MHz.csv $dir/cap_1410MHz.csv"; do
+  succeed "advise on it says so" 'settings under a power limit, as they were measured .*: 1' "$f" advise $form
+done
+
+# A logger that was killed within a row.
+{ echo 'timestamp, index, power.draw [W], clocks.current.sm [MHz], utilization.gpu [%]'
+  for i in {10..59}; do echo "2026/01/01 00:00:$i.000, 0, 200.00 W, 1410 MHz, 100 %"; done
+  printf '2026/01/01 00:01:0'; } >"$dir/torn.csv"
+succeed "a torn row: import says so" '^note: .*line 52, the last, .* left out' "$f" import "$dir/torn.csv"
+succeed "and so does advise" '^note: torn.csv: line 52, the last, .* left out' "$f" advise "$dir/torn.csv"
+
 # A pipeline of training, from executed plans to a run: one iteration at the default clocks, and at one clock.
 base=traces/samples/perseus/A100-bert
 measured=$(awk -F, '$1 == "0" { print $8, $10; exit }' $base.measured.csv)

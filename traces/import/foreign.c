@@ -170,7 +170,7 @@ fl_status fl_import_note(fl_imported *out, fl_diag *d, const char *format, ...) 
 
 void fl_import_torn(fl_imported *out, int64_t line) {
     if (line)
-        fl_import_say(out, "line %lld, the last, is not ended and may be cut off: left out", (long long)line);
+        fl_import_lost(out, "line %lld, the last, is not ended and may be cut off: left out", (long long)line);
 }
 
 void fl_imported_free(fl_imported *out) {

@@ -44,6 +44,7 @@ typedef struct logs_options {
 typedef struct ran { /* the log of a row */
     const char *path;
     bool idle_before, idle_after;
+    double limit_w; /* the board's; NAN: not known */
 } ran;
 
 typedef struct runs {
@@ -100,7 +101,7 @@ static fl_status add_run(runs *all, const logs_options *o, const char *path, dou
     fl_must_grow(&s->names, &s->name_room, s->name_count + 1, sizeof *s->names);
     fl_must_grow(&s->rows, &s->row_room, s->row_count + 1, sizeof *s->rows);
     fl_must_grow(&all->ran, &all->room, s->row_count + 1, sizeof *all->ran);
-    all->ran[s->row_count] = (ran){path, ends.idle_before, ends.idle_after};
+    all->ran[s->row_count] = (ran){path, ends.idle_before, ends.idle_after, run.limit_w};
     s->names[s->name_count] = name_of(o, t, path, &run);
     s->rows[s->row_count++] = (fl_sweep_row){.workload = (uint32_t)s->name_count++,
                                              .sm_mhz = run.sm_mhz,
@@ -133,9 +134,23 @@ static void leave_cut(runs *all) {
             all->ran[i].path = NULL;
         }
     for (size_t i = 0; i < s->row_count; i++)
-        if (all->ran[i].path)
+        if (all->ran[i].path) {
+            all->ran[kept] = all->ran[i];
             s->rows[kept++] = s->rows[i];
+        }
     s->row_count = kept;
+}
+
+/* Gives each row the power limit that may have bound it, as advise does. */
+static void set_limits(runs *all) {
+    fl_sweep *s = &all->sweep;
+    for (size_t i = 0; i < s->row_count; i++) {
+        double highest = 0;
+        for (size_t k = 0; k < s->row_count; k++)
+            if (!strcmp(s->names[s->rows[i].workload], s->names[s->rows[k].workload]))
+                highest = fmax(highest, isnan(all->ran[k].limit_w) ? 0 : all->ran[k].limit_w);
+        s->rows[i].power_cap_w = fl_log_limit(all->ran[i].limit_w, s->rows[i].power_w, highest);
+    }
 }
 
 static fl_status read_all(runs *all, const logs_options *o, const fl_texts *logs, fl_diag *d) {
@@ -162,6 +177,7 @@ static fl_status read_all(runs *all, const logs_options *o, const fl_texts *logs
     if (status)
         return status;
     leave_cut(all);
+    set_limits(all);
     if (s->row_count == 0)
         return fl_fail(d, FL_BAD_INPUT, logs->item[0], 0, 0, "no run at steady clocks");
     fl_must_have(fl_head_set(&s->head, "source", "foldline fit logs"));
