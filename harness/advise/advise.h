@@ -115,6 +115,9 @@ typedef struct fl_advise_subjects {
 /* Add a note that numbers rest on doubtful data, behind those that are there. */
 void fl_advise_doubt(fl_advise_subjects *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* True where the note stands among those on what all the advice rests on. */
+bool fl_advise_rests(const fl_advise_subjects *s, const char *note);
+
 void fl_advise_close(fl_advise_subjects *s);
 
 /* Choose one setting for all subjects that have an answer: the least energy of all together, among the settings that

@@ -130,7 +130,8 @@ static void take(fl_advise_subjects *to, fl_advise_subjects *from) {
     for (size_t i = 0; i < from->doubts; i++)
         fl_advise_doubt(to, "%s", from->rests[i]);
     for (size_t i = from->doubts; i < from->rest_count; i++)
-        FL_ADVISE_REST(to, "%s", from->rests[i]);
+        if (!fl_advise_rests(to, from->rests[i]))
+            FL_ADVISE_REST(to, "%s", from->rests[i]);
     from->count = 0;
     to->several_memories |= from->several_memories;
     to->own_limit_w = fmax(to->own_limit_w, from->own_limit_w);

@@ -47,6 +47,13 @@ fl_advise_subject *fl_advise_add_unknown(fl_advise_subjects *s, const char *name
     return to;
 }
 
+bool fl_advise_rests(const fl_advise_subjects *s, const char *note) {
+    for (size_t i = 0; i < s->rest_count; i++)
+        if (!strcmp(s->rests[i], note))
+            return true;
+    return false;
+}
+
 void fl_advise_doubt(fl_advise_subjects *s, const char *format, ...) {
     va_list list;
     va_start(list, format);

@@ -102,10 +102,15 @@ done
 
 # A logger that was killed within a row.
 { echo 'timestamp, index, power.draw [W], clocks.current.sm [MHz], utilization.gpu [%]'
-  for i in {10..59}; do echo "2026/01/01 00:00:$i.000, 0, 200.00 W, 1410 MHz, 100 %"; done
+  for i in {10..59}; do echo "2026/01/01 00:00:$i.000, 0, 190.00 W, 1005 MHz, 100 %"; done
   printf '2026/01/01 00:01:0'; } >"$dir/torn.csv"
 succeed "a torn row: import says so" '^note: .*line 52, the last, .* left out' "$f" import "$dir/torn.csv"
-succeed "and so does advise" '^note: torn.csv: line 52, the last, .* left out' "$f" advise "$dir/torn.csv"
+succeed "and so does advise" '^note: torn.csv: line 52, the last, .* left out' "$f" advise "$dir/torn.csv" --platform a100-pcie
+for mhz in 1005 1410; do
+  awk -F, -v OFS=, '/^[0-9]/ { print; $2 = 1 } { print }' "$dir/cap_${mhz}MHz.csv" >"$dir/two_${mhz}MHz.csv"
+done
+succeed "two GPUs" '^rests on' "$f" advise "$dir/two_1410MHz.csv" "$dir/two_1005MHz.csv"
+check "the advice says each thing that it rests on once" [ "$(grep -c 'measured settings of 1 workload' "$dir/out")" = 1 ]
 
 # A pipeline of training, from executed plans to a run: one iteration at the default clocks, and at one clock.
 base=traces/samples/perseus/A100-bert

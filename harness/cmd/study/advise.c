@@ -317,7 +317,8 @@ static void print_text(const fl_advise_subjects *s, const fl_advice *a, const ad
         printf("                       %zu notes on single programs, which --json lists\n", notes);
     for (size_t i = 0; s->count <= FEW && i < s->count; i++)
         for (size_t k = 0; k < s->item[i].rest_count; k++)
-            printf("                       %s: %s\n", s->item[i].name, s->item[i].rests[k]);
+            if (!fl_advise_rests(s, s->item[i].rests[k]))
+                printf("                       %s: %s\n", s->item[i].name, s->item[i].rests[k]);
 }
 
 static double or_nan(double x) { return x > 0 ? x : (double)NAN; }
