@@ -175,14 +175,17 @@ static double mean_wait_s(const fl_engines *v, size_t from, size_t to) {
 /* The rule was fixed before any result was looked at. Where requests arrive faster than they are served, their waits
  * grow in proportion to time: those of the last quarter wait 7/3 times as long as those of the second, where a queue
  * that does not grow gives 1. Half as long again lies between the two. A twentieth of the time of arrivals means, by
- * Little's law, that a twentieth of all requests stand in the queue: the limit of `plot serving-load`. */
+ * Little's law, that a twentieth of all requests stand in the queue: the limit of `plot serving-load`. The last
+ * twentieth of the requests waits that long too: a burst in the last quarter that was served before the end is no
+ * overload (this part was added after such a burst had been called one). */
 static void find_overload(const fl_engines *v, double arriving_s, fl_served_summary *sum) {
     const size_t n = v->u->requests->count;
     if (n < FL_OVERLOAD_LEAST || !(arriving_s > 0))
         return;
     sum->wait_second_s = mean_wait_s(v, n / 4, n / 2);
     sum->wait_last_s = mean_wait_s(v, n - n / 4, n);
-    sum->overloaded = sum->wait_last_s >= arriving_s / 20 && sum->wait_last_s >= 1.5 * sum->wait_second_s;
+    sum->overloaded = fmin(sum->wait_last_s, mean_wait_s(v, n - (n + 19) / 20, n)) >= arriving_s / 20 &&
+                      sum->wait_last_s >= 1.5 * sum->wait_second_s;
 }
 
 static double share_of(uint64_t part, uint64_t all) { return all ? (double)part / (double)all : 0; }

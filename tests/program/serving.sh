@@ -172,6 +172,9 @@ check "so does JSON" test "$(value "$dir/over.json" overloaded)" = true
 sed 's/^[0-9]*,/0,/' "$dir/even.csv" >"$dir/once.csv"
 succeed "all requests at once" '^TTFT' "$f" run "$dir/s.csv" "$dir/once.csv" --platform a100 --policy nvboost
 check "are no overload" bash -c "! grep -q overloaded '$dir/out'"
+awk 'BEGIN { print "t_ns,prompt_tokens,output_tokens"; for (i = 0; i < 1400; i++) printf "%.0f,100,50\n", (i < 320 ? i : i < 1320 ? 320 : i - 1000) * 1e9 }' >"$dir/burst.csv"
+succeed "a burst that is served before the last requests" '^TTFT' "$f" run "$dir/s.csv" "$dir/burst.csv" --platform a100 --policy nvboost
+check "is no overload either" bash -c "! grep -q overloaded '$dir/out'"
 
 # ---- an experiment ----
 cat >"$dir/e.json" <<'END'
