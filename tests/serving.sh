@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # How well are measured serving engines predicted? In FOLDLINE_DATA, or its folder serving:
-#   RUN.engine.md with RUN.requests.csv (or RUN.RANK.requests.csv of each rank), RUN.prefix.csv and the layer tables RUN.dense.csv,
+#   RUN.engine.md with RUN.requests.csv (without it RUN.RANK.requests.csv of each rank), RUN.prefix.csv and the layer tables RUN.dense.csv,
 #   RUN.per_sequence.csv, RUN.attention.csv, and RUN.moe.csv of a mixture of experts; also in folders below; tables without a run are
 #   passed over:
 #     each run's latencies from arrivals and layer tables alone, and after a calibration with the first half of its requests;
@@ -47,23 +47,28 @@ NAMES = {"tp": ("tensor parallel", "tp", "tensor_parallel"), "dp": ("data parall
          "block": ("KV block size", "block_size"), "blocks": ("KV blocks", "num_gpu_blocks"), "tokens": ("KV tokens",),
          "async": ("asynchronous scheduling", "async_scheduling"), "prefix": ("prefix caching", "enable_prefix_caching"),
          "chunked": ("chunked prefill", "enable_chunked_prefill"), "layers": ("layers", "num_hidden_layers"),
-         "hidden": ("hidden size", "hidden_size"), "experts": ("experts", "num_experts"),
+         "hidden": ("hidden size", "hidden_size"), "experts": ("experts", "num_experts", "num_local_experts", "n_routed_experts"),
          "top_k": ("top_k", "experts active for a token", "experts per token", "num_experts_per_tok")}
+
+
+def plain(name):
+    """--tensor-parallel-size, `tensor_parallel` and Tensor parallelism are one name."""
+    return re.sub(r"[ _*`-]+", " ", name).strip().lower().removesuffix(" size").removesuffix("ism")
 
 
 def settings(path, moe):
     table = {}
     for line in open(path):
-        cell = [x.strip() for x in line.strip().strip("|").split("|")]
-        # "layers, hidden size | 48, 2048" are two settings; "(...)" and "_size" in a name say nothing more.
+        cell = [x.strip(" *`") for x in line.strip().strip("|").split("|")]
+        # "layers, hidden size | 48, 2048" are two settings; "(...)" in a name says nothing more.
         keys = re.split(r",\s*", re.sub(r"\s*\(.*?\)", "", cell[0]))
         value = re.split(r",\s+", cell[1]) if len(cell) == 2 and len(keys) > 1 else cell[1:2]
         for key, text in zip(keys, value):
-            table[re.sub(r"[ _-]+", " ", key).lower().removesuffix(" size").removesuffix(" parallelism")] = text
+            table[plain(key)] = text
     table.setdefault("top k", table.get("active for a token"))
 
     def get(name):
-        found = (table.get(re.sub(r"[ _-]+", " ", x).lower().removesuffix(" size")) for x in NAMES[name])
+        found = (table.get(plain(x)) for x in NAMES[name])
         return next((x for x in found if x), "")
 
     def number(name, otherwise):
@@ -105,9 +110,11 @@ def write(name, columns, table):
 
 
 def requests_of(run):
-    """Those of each rank, if they stand in files of their own, RUN.RANK.requests.csv, in the order of arrival."""
-    files = [f for f in found if f == run + ".requests.csv" or (f.startswith(run + ".") and f.endswith(".requests.csv"))]
-    return [row for f in sorted(files) for row in rows(found[f])]
+    """Those of RUN.requests.csv; without it those of each rank, RUN.RANK.requests.csv, in the order of arrival."""
+    if run + ".requests.csv" in found:
+        return rows(found[run + ".requests.csv"])
+    files = sorted(f for f in found if f.startswith(run + ".") and f.endswith(".requests.csv"))
+    return sorted((row for f in files for row in rows(found[f])), key=lambda row: int(row["t_ns"]))
 
 
 def request_file(run):

@@ -106,6 +106,18 @@ static fl_status find_clocks(problem *p, fl_diag *d) {
     }
 }
 
+/* An expert table with a column of clocks has each clock of the other tables. */
+static fl_status check_experts(const problem *p, fl_diag *d) {
+    for (uint32_t k = 0; experts_have_clocks(p) && k < p->clocks; k++) {
+        size_t count;
+        free(rows_at(p, ROWS(p->t->moe), p->mhz[k], false, &count));
+        if (!count)
+            return fl_refuse(d, "no rows of experts at %g MHz, expected some at each clock of the other tables",
+                             p->mhz[k]);
+    }
+    return FL_OK;
+}
+
 static fl_status take_steps(problem *p, fl_diag *d) {
     fl_status s = FL_OK;
     for (uint32_t k = 0; !s && p->clocks > 1 && k < p->clocks; k++) {
@@ -264,6 +276,8 @@ fl_status fl_serving_clocks_fit(const fl_serving_layers *t, const fl_serving *se
     if (!s && !p.clocks)
         s = fl_refuse(d, "the layer tables do not state their SM clock, expected --sm-mhz MHZ or a column sm_mhz; "
                          "if nobody recorded it, assume the board's boost clock");
+    if (!s)
+        s = check_experts(&p, d);
     if (!s)
         s = take_steps(&p, d);
     if (!s)

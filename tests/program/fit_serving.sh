@@ -75,7 +75,7 @@ sys.exit(max(abs(x['error_pct']) for x in run['unseen'].values()) > 0.5 or max(a
 mkdir -p "$dir/data/serving/tables"
 cp $base.per_sequence.csv "$dir/data/serving/tables/mine.per_sequence.csv" && cp $base.attention.csv "$dir/data/serving/tables/mine.attention.csv"
 cp "$dir/dense.csv" "$dir/data/serving/tables/mine.dense.csv" && cp "$dir/moe.csv" "$dir/data/serving/tables/mine.moe.csv"
-printf '| %s | %s |\n' setting value tp 1 dp '2 (vLLM ranks)' ep no max_num_seqs '256 for each rank' 'KV blocks' 2,588 'num_hidden_layers' 10 \
+printf '| %s | %s |\n' setting value '`--tensor-parallel-size`' '`1`' 'Data parallelism' '**2** (vLLM ranks)' ep no max_num_seqs '256 for each rank' 'KV blocks' 2,588 'num_hidden_layers' 10 \
   top_k 4 num_experts 64 >"$dir/data/serving/mine.engine.md"
 awk -F, -v d="$dir/data/serving/mine" 'NR == 1 { print $0 ",rank" >(d ".r0.requests.csv"); print $0 ",rank" >(d ".r1.requests.csv"); next }
   { print $0 "," NR % 2 >(d ".r" NR % 2 ".requests.csv") }' "$dir/own.csv"
@@ -166,6 +166,8 @@ check "time of each clock within 3 %, with experts" test "$(errors time True 3 -
 check "power of inner clocks within 4 %, with experts" test "$(errors power "not c['end']" 4 --moe "$dir/clocks/moe.csv")" = True
 cut -d, -f1-4 "$dir/clocks/moe.csv" >"$dir/moe.csv"
 succeed "without powers their load is assumed" '^assumed: even routing to experts, power of experts as of dense products' clocks --moe "$dir/moe.csv"
+awk -F, 'NR == 1 || $4 != 2000' "$dir/clocks/moe.csv" >"$dir/fewer.csv"
+refuse "experts lack a clock" 2 'no rows of experts at 2000 MHz' clocks --moe "$dir/fewer.csv"
 (cat "$dir/moe.csv"; sed -n 5p "$dir/moe.csv") >"$dir/twice.csv"
 refuse "one row twice at a clock" 2 'two rows of 16 tokens and 4 experts' clocks --moe "$dir/twice.csv"
 
