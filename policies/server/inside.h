@@ -36,6 +36,13 @@ typedef struct fl_step_times {
     fl_step_line line[FL_STEP_CLOCKS];
 } fl_step_times;
 
+/* Start without any step. mhz: `clocks` of them, ascending. */
+void fl_step_times_begin(fl_step_times *t, const double *mhz, uint32_t clocks);
+
+/* Learn that `steps` steps of about this load took time_s each, in the mean, at clock `clock` (index). Skips values
+ * that are not finite or not positive. */
+void fl_step_times_learn(fl_step_times *t, uint32_t clock, const fl_step_load *load, double time_s, double steps);
+
 /* Seconds that a step of this load takes at each clock, into time_s (t->clocks of them): the line of a clock
  * at which enough steps were seen, and some of about such a load; else that of the nearest higher clock that is known,
  * times the ratio of the clocks and 1 + tolerance; else that of the nearest lower one, as it takes no longer. NAN where
@@ -69,6 +76,9 @@ typedef struct fl_drive {
  * ladder. */
 const char *fl_drive_check(const fl_facts *facts);
 
+/* Check as fl_drive_check does, and also that each server states both targets. */
+const char *fl_drive_check_targets(const fl_facts *facts);
+
 /* Start a server. Its clocks are those listed; with an empty list `standard` of them, spread from `lowest` (a share of
  * the top clock) to the top. Each is on the ladder of the server's first GPU, and the top is always among them. */
 void fl_drive_begin(fl_drive *s, const fl_facts *facts, uint32_t server, const fl_table *listed, uint32_t standard,
@@ -91,17 +101,9 @@ void fl_drive_set(fl_drive *s, const fl_facts *facts, const fl_sample *sample, u
 double fl_drive_value(const fl_server_sample *s, int id);
 
 static inline uint32_t fl_drive_top(const fl_drive *s) { return s->times.clocks - 1; }
-/* Start without any step. mhz: `clocks` of them, ascending. */
-void fl_step_times_begin(fl_step_times *t, const double *mhz, uint32_t clocks);
-
-/* Learn that `steps` steps of about this load took time_s each, in the mean, at clock `clock` (index). Skips values
- * that are not finite or not positive. */
-void fl_step_times_learn(fl_step_times *t, uint32_t clock, const fl_step_load *load, double time_s, double steps);
-
-/* Check as fl_drive_check does, and also that each server states both targets. */
-const char *fl_drive_check_targets(const fl_facts *facts);
 
 void fl_drive_set_default(fl_drive *s, const fl_facts *facts, uint32_t server, fl_command *c);
+
 /* Set a clock on all GPUs of the server; mhz 0: the default. */
 void fl_drive_clock(const fl_facts *facts, uint32_t server, double mhz, fl_command *c);
 

@@ -346,11 +346,6 @@ int fl_tightrope_thin_turn(fl_tightrope_work *w, double bound);
 /* Note the first record after a stretch, which began at start_ns: the stretch ends there. */
 void fl_tightrope_thin_first(fl_tightrope_work *w, int64_t start_ns);
 
-/* Return 1 if a window may end: no stretch waits for its burst. */
-static inline int fl_tightrope_thin_told(const fl_tightrope_work *w) {
-    return !(w->thin.share > 0) || w->thin.share >= 1 || w->thin.told;
-}
-
 /* Return how long the burst or stretch still lasts, in ns; INT64_MAX if nothing is planned. */
 int64_t fl_tightrope_thin_left(const fl_tightrope_work *w);
 
@@ -364,11 +359,6 @@ double fl_tightrope_records_kept(const fl_tightrope_work *w);
 
 /* 1: records that only count kernels took more than they may by so much that they must go off. */
 int fl_tightrope_records_dear(const fl_tightrope_work *w);
-
-/* Return what its record took of a kernel that took so long, in s. */
-static inline double fl_tightrope_record_took(const fl_tightrope_work *w, double kernel_s) {
-    return w->record_s > 0 ? w->record_s : kernel_s * w->cost / (1 + w->cost);
-}
 
 /* Return the seconds that the work done so far would have taken at the top clock, at least. */
 double fl_tightrope_credit(fl_tightrope_work *w);
@@ -440,11 +430,6 @@ typedef struct fl_tightrope_params {
 
 /* What signal=auto may credit work by: what holds in every phase, or counters too. */
 enum { FL_TIGHTROPE_TRUST_RECORDS, FL_TIGHTROPE_TRUST_COUNTERS };
-
-/* Return 1 if no signal may count that a phase can change unseen. */
-static inline int fl_tightrope_strict(const fl_tightrope_params *p) {
-    return p->signal == FL_TIGHTROPE_AUTO && p->trust == FL_TIGHTROPE_TRUST_RECORDS;
-}
 
 /* The share of the bound that is held back beside the reference's error. The run's last window ends with the program,
  * and may lose this much to the late arrival of its clock. */
@@ -535,12 +520,6 @@ typedef struct fl_tightrope_step {
     int64_t now;
     int dear; /* records that only count kernels must go off */
 } fl_tightrope_step;
-
-/* Return the share by which records lengthen kernels, to be used where no time per kernel is known. 0: records are
- * free, as the parameter or the host says. */
-static inline double fl_tightrope_record_share(const fl_tightrope_step *n) {
-    return n->facts->gpu[0].records_ns < 0 ? 0 : n->p->records_cost;
-}
 
 static inline double fl_tightrope_mhz(const fl_tightrope_step *n, uint32_t i, int64_t clock) {
     return n->facts->gpu[i].sm.mhz[fl_tightrope_first(&n->facts->gpu[i]) + (uint32_t)clock];

@@ -37,12 +37,17 @@ static void read_rest(fl_tightrope_work *w, int64_t begin_ns, int64_t end_ns) {
     w->thin.took_s += (double)(end_ns - begin_ns) * 1e-9, w->thin.ref_s += certain;
 }
 
+/* Return what its record took of a kernel that took so long, in s. */
+static double record_took(const fl_tightrope_work *w, double kernel_s) {
+    return w->record_s > 0 ? w->record_s : kernel_s * w->cost / (1 + w->cost);
+}
+
 /* What a kernel says of the stretch without records before it. There no record lengthens it. */
 static void read_burst(fl_tightrope_work *w, double d, double top_s) {
     fl_tightrope_thin *t = &w->thin;
-    const double paid_s = fl_tightrope_record_took(w, d), ref_s = fmin(d, top_s);
+    const double paid_s = record_took(w, d), ref_s = fmin(d, top_s);
     t->kernels++, t->paid_s += paid_s;
-    t->took_s += fmax(0, d - paid_s), t->ref_s += fmax(0, ref_s - fl_tightrope_record_took(w, ref_s));
+    t->took_s += fmax(0, d - paid_s), t->ref_s += fmax(0, ref_s - record_took(w, ref_s));
 }
 
 /* Time of each kind, and of kinds that the phase does not have (inside.h). */

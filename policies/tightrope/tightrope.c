@@ -12,7 +12,6 @@
 #include "policies/policy.h"
 
 #include <math.h>
-#include <stddef.h>
 #include <stdint.h>
 
 typedef fl_tightrope_params params;
@@ -46,6 +45,15 @@ static const char *init(void *state, const void *params_, const fl_facts *facts)
     return facts->gpu_count > FL_TIGHTROPE_MEMBERS ? "drives 64 GPUs of a node at most" : fl_need_ladders(facts);
 }
 
+/* Return 1 if no signal may count that a phase can change unseen. */
+static int is_strict(const fl_tightrope_params *p) {
+    return p->signal == FL_TIGHTROPE_AUTO && p->trust == FL_TIGHTROPE_TRUST_RECORDS;
+}
+
+/* Return the share by which records lengthen kernels, to be used where no time per kernel is known. 0: records are
+ * free, as the parameter or the host says. */
+static double record_share(const node *n) { return n->facts->gpu[0].records_ns < 0 ? 0 : n->p->records_cost; }
+
 /* No counter that is read at one clock tells a phase that this clock slows from one that it does not: both may do the
  * same work in a second there. Records name the kernels, and each kind is held against itself at the top clock. Of
  * several GPUs, which may wait for each other unseen, only what is certain counts, and where a share that is not known
@@ -56,8 +64,8 @@ static const char *init(void *state, const void *params_, const fl_facts *facts)
  * first. Who asks for the count has it by records where nothing counts. */
 static int64_t first_signal(const node *n, const fl_gpu_sample *u) {
     const int64_t asked = n->p->signal, best = fl_tightrope_best_counter(u);
-    const int dear = !n->facts->gpu[0].records_ns && n->p->bound < 2 * fl_tightrope_record_share(n);
-    if (fl_tightrope_strict(n->p) && (n->count > 1 || dear))
+    const int dear = !n->facts->gpu[0].records_ns && n->p->bound < 2 * record_share(n);
+    if (is_strict(n->p) && (n->count > 1 || dear))
         return FL_TIGHTROPE_NONE;
     if (asked == FL_TIGHTROPE_KERNELS)
         return fl_gpu_known(u, FL_GPU_KERNELS) ? FL_TIGHTROPE_KERNELS : FL_TIGHTROPE_ENDS;
@@ -83,7 +91,7 @@ static void start(node *n) {
         g->work.record_s = n->p->records_cost > 0 ? fmax(0, (double)f->records_ns) * 1e-9 : 0;
         g->work.afford = 0.8 * n->p->bound;
         g->work.thin.random = fl_random_seed(n->facts->seed, i);
-        fl_tightrope_work_begin(&g->work, signal, n->now, n->p->tolerance, n->p->sigmas, fl_tightrope_record_share(n));
+        fl_tightrope_work_begin(&g->work, signal, n->now, n->p->tolerance, n->p->sigmas, record_share(n));
         g->work.energy_age_s = fl_gpu_known(u, FL_GPU_ENERGY_NS) ? 0 : INFINITY;
         g->lag_s = n->p->lag_ms > 0      ? n->p->lag_ms * 1e-3
                    : f->power_lag_ns > 0 ? (double)f->power_lag_ns * 1e-9
@@ -97,7 +105,7 @@ static void start(node *n) {
  * let the GPU wait. */
 static int no_records(const node *n, const gpu_state *g) {
     const fl_tightrope_work *w = &g->work;
-    const double wait_s = fl_tightrope_strict(n->p) ? FL_TIGHTROPE_REFERENCE_MAX_S : RECORD_WAIT_S;
+    const double wait_s = is_strict(n->p) ? FL_TIGHTROPE_REFERENCE_MAX_S : RECORD_WAIT_S;
     const int ends = w->signal == FL_TIGHTROPE_ENDS && !(w->total > 0);
     return (ends || (w->signal == FL_TIGHTROPE_RECORDS && !(w->rate_s + w->known_s + w->unknown_s > 0))) &&
            (double)(n->now - g->signal_ns) * 1e-9 > wait_s && !(fl_tightrope_busy(g) < FL_TIGHTROPE_IDLE);
@@ -107,8 +115,7 @@ static int no_records(const node *n, const gpu_state *g) {
 static int other_signal(node *n, uint32_t i) {
     if (n->p->signal != FL_TIGHTROPE_AUTO || !no_records(n, &n->gpu[i]))
         return 0;
-    fl_tightrope_turn_to(n, i,
-                         fl_tightrope_strict(n->p) ? FL_TIGHTROPE_NONE : fl_tightrope_best_counter(&n->sample->gpu[i]));
+    fl_tightrope_turn_to(n, i, is_strict(n->p) ? FL_TIGHTROPE_NONE : fl_tightrope_best_counter(&n->sample->gpu[i]));
     return 1;
 }
 
@@ -142,6 +149,9 @@ static int learned(const node *n) {
             return 0;
     return 1;
 }
+
+/* A window may end: no stretch without records waits for its burst. */
+static int is_told(const fl_tightrope_thin *t) { return !(t->share > 0) || t->share >= 1 || t->told; }
 
 /* The power of a clock that was not tried is known, or was waited for. */
 static int shows_power(const node *n, uint32_t i, double length_s) {
@@ -178,7 +188,7 @@ static void step(void *state, const void *param_bytes, const fl_facts *facts, co
     for (uint32_t i = 0; i < n.count; i++) {
         other |= learning && other_signal(&n, i);
         n.dear |= fl_tightrope_records_dear(&n.gpu[i].work);
-        over &= length_s >= end_s && shows_power(&n, i, length_s) && fl_tightrope_thin_told(&n.gpu[i].work);
+        over &= length_s >= end_s && shows_power(&n, i, length_s) && is_told(&n.gpu[i].work.thin);
     }
     n.state->alarm = fl_tightrope_guard(&n) || (n.count == 1 && fl_tightrope_crowded(&n.gpu->work)) || n.dear;
     if (n.state->alarm || (n.count == 1 && fl_tightrope_phase_strange(&n.gpu->work)) ||

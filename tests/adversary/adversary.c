@@ -67,7 +67,6 @@ static fl_status build(const fl_adversary_options *o, const fl_adversary_case *c
     if (!s)
         s = fl_facts_make(node, c->seed, &set->facts, d);
     set->facts.bound = o->bound;
-    set->facts.streams = !s && o->tell_streams ? set->w->stream_count : 0; /* all of them use the one GPU */
     return s;
 }
 
@@ -133,7 +132,6 @@ static fl_status try_case(const hunt *h, fl_adversary_trial *t, bool always, fl_
     stage_set set = {0};
     double top_j = NAN, energy_j = NAN;
     fl_status s = build(h->o, &t->c, &set, d);
-    t->streams = (uint32_t)set.facts.streams;
     if (!s)
         s = run_policy(h, &set, &h->top, &t->top_s, &top_j, d);
     if (!s)

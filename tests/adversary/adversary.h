@@ -24,13 +24,11 @@ typedef struct fl_adversary_options { /* all borrowed */
     uint64_t seed;
     size_t trials;
     unsigned threads;
-    bool tell_streams; /* the policy is told how many streams a program has */
 } fl_adversary_options;
 
 typedef struct fl_adversary_trial {
     fl_adversary_case c;
-    size_t number;    /* from 1; 0: there is none */
-    uint32_t streams; /* that policies were told of; 0: of none */
+    size_t number; /* from 1; 0: there is none */
     double slowdown, top_s, time_s, saving;
 } fl_adversary_trial;
 

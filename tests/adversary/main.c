@@ -37,17 +37,15 @@ typedef struct adversary_options {
     fl_node_choice node;
     double bound, seconds;
     int64_t trials, seed, streams, threads;
-    bool unsteady, alike, tell_streams, json;
+    bool unsteady, alike, json;
 } adversary_options;
 
 /* The command that replays a trial under a policy. */
 static char *replay(const adversary_options *o, const fl_adversary_trial *t, const char *policy) {
-    char *text, streams[32] = "";
-    if (t->streams)
-        snprintf(streams, sizeof streams, " --streams %u", t->streams);
-    if (asprintf(&text, "foldline run %s --platform %s%s%s --seed %llu%s --policy %s", o->output, o->platform,
+    char *text;
+    if (asprintf(&text, "foldline run %s --platform %s%s%s --seed %llu --policy %s", o->output, o->platform,
                  o->node.records ? " --records " : "", o->node.records ? o->node.records : "",
-                 (unsigned long long)t->c.seed, streams, policy) < 0)
+                 (unsigned long long)t->c.seed, policy) < 0)
         return NULL;
     return text;
 }
@@ -58,9 +56,9 @@ static bool put_head(const adversary_options *o, const fl_adversary_trial *t, co
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)t->c.seed);
     snprintf(bound, sizeof bound, "%g", o->bound);
     snprintf(slowdown, sizeof slowdown, "%.9f", t->slowdown);
-    snprintf(found, sizeof found, "trial %zu of --trials %lld --seed %lld --seconds %g --streams %lld%s%s%s", t->number,
+    snprintf(found, sizeof found, "trial %zu of --trials %lld --seed %lld --seconds %g --streams %lld%s%s", t->number,
              (long long)o->trials, (long long)o->seed, o->seconds, (long long)o->streams,
-             o->unsteady ? " --unsteady" : "", o->alike ? " --alike" : "", o->tell_streams ? " --tell-streams" : "");
+             o->unsteady ? " --unsteady" : "", o->alike ? " --alike" : "");
     return fl_head_set(h, "found", found) && fl_head_set(h, "platform", o->platform) &&
            fl_head_set(h, "policy", o->policy) && fl_head_set(h, "seed", seed) && fl_head_set(h, "bound", bound) &&
            fl_head_set(h, "slowdown", slowdown) && fl_head_set(h, "replay", command);
@@ -180,8 +178,7 @@ static fl_status hunt_and_tell(adversary_options *o, bool *broken, fl_diag *d) {
                                       .range = {o->seconds, (uint32_t)o->streams, o->unsteady, o->alike},
                                       .seed = (uint64_t)o->seed,
                                       .trials = (size_t)o->trials,
-                                      .threads = (unsigned)o->threads,
-                                      .tell_streams = o->tell_streams};
+                                      .threads = (unsigned)o->threads};
     if (!s)
         s = fl_adversary_run(&how, &r, d);
     if (!s && !r.worst.number)
@@ -223,8 +220,6 @@ static int run(int argc, char **argv) {
          "a kind of kernel may take other times in another part, which no reading can tell from its clock"},
         {"alike", NULL, FL_OPTION_FLAG, &o.alike, 0, 0,
          "kernels, bytes and markers are worth the same in all parts, as a counter needs; one stream"},
-        {"tell-streams", NULL, FL_OPTION_FLAG, &o.tell_streams, 0, 0,
-         "tells the policy how many streams a workload has, as run --streams does"},
         {"records", "HOW", FL_OPTION_TEXT, &o.node.records, 0, 0,
          "activity records: cost (time, as the platform says) or free (cost)"},
         {"seed", "N", FL_OPTION_INT, &o.seed, 1, 9e15, "of the search (1)"},

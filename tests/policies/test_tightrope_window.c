@@ -42,7 +42,7 @@ static void open_rig(uint32_t count) {
                                  .signal = FL_TIGHTROPE_AUTO,
                                  .alike = FL_TIGHTROPE_ALIKE_COUNTERS,
                                  .trust = FL_TIGHTROPE_TRUST_COUNTERS};
-    r->facts = (fl_facts){.gpu_count = count, .gpu = r->gpu_facts, .streams = 1};
+    r->facts = (fl_facts){.gpu_count = count, .gpu = r->gpu_facts};
     r->c.gpu = r->set;
     r->n = (fl_tightrope_step){
         .p = &r->p, .facts = &r->facts, .c = &r->c, .state = &r->state, .gpu = r->gpu, .count = count, .now = 12 * S};
