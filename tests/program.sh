@@ -245,12 +245,19 @@ check "both of its files" grep -q '^fft,,1000,,,1,100,100$' "$dir/gpu.sweep.csv"
 refuse "its power alone" 2 "without its table of times" "$f" import "$dir/gpu_power.csv"
 refuse "two tables" 2 "expected one file" "$f" import "$dir/table.csv" "$dir/table.csv" --map "$map"
 
-# ---- a device from sweeps: activity and law ----
+# ---- a device from sweeps: its law. Columns of activity are read, and change no fit. ----
 awk 'BEGIN { print "workload,sm_mhz,mem_mhz,time_s,power_w,dram_active_pct"
   for (k = 0; k < 14; k++) for (f = 700; f <= 1500; f += 200) { m = k / 14; t = (1 - m) * 1500 / f + m
     printf "w%d,%d,877,%.6f,%.4f,%.3f\n", k, f, t, 60 + 60 * (1 - m) * f / 1000 + 90 * m / t, 80 * m / t } }' >"$dir/active.csv"
 succeed "fit device says which law" 'law of the calibration: .* left out' "$f" fit device "$dir/active.csv" -o "$dir/active.json"
-succeed "fit workload by activity" 'uses the measured activities of 14 of 14' "$f" fit workload --device "$dir/active.json" "$dir/active.csv" --at sm=1500
+cut -d, -f1-5 "$dir/active.csv" >"$dir/inactive.csv"
+"$f" fit device "$dir/inactive.csv" -o "$dir/inactive.json" >"$dir/out"
+for at in sm=1500 ends; do
+  for it in active inactive; do
+    "$f" fit workload --device "$dir/$it.json" "$dir/$it.csv" --at "$at" --json >"$dir/$it.out"
+  done
+  check "the same prediction from $at with and without activities" cmp "$dir/active.out" "$dir/inactive.out"
+done
 sed '2s/,[^,]*$/,130/' "$dir/active.csv" >"$dir/active2.csv"
 refuse "an activity above 100 %" 2 "active2.csv:2:.*dram_active_pct" "$f" fit device "$dir/active2.csv" -o /dev/null --strict
 

@@ -43,8 +43,7 @@ static void rows_of(fl_advise_ran *const *ran, size_t count, fl_sweep *sweep, fl
                                                          .time_s = r->time_s,
                                                          .power_w = r->power_w,
                                                          .energy_j = r->time_s * r->power_w};
-        rows->row[rows->count++] =
-            (fl_chip_row){0, r->sm_mhz, rows->mem_known ? r->mem_mhz : 1, r->time_s, r->power_w, NULL};
+        rows->row[rows->count++] = (fl_chip_row){0, r->sm_mhz, rows->mem_known ? r->mem_mhz : 1, r->time_s, r->power_w};
     }
     rows->room = rows->count;
     fl_fit_rows_sort(rows);

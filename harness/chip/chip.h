@@ -54,15 +54,13 @@ typedef struct fl_fit_rows {
     size_t count, room;
     fl_fit_entity *entity; /* in the order of their first rows */
     size_t entities, entity_room;
-    bool mem_known;    /* the files name memory clocks; else all rows have 1 MHz */
-    size_t predicted;  /* rows left out because they state a deviation: a model predicted them */
-    size_t limited;    /* rows left out because a power limit bound */
-    size_t unheld;     /* rows left out because the board did not hold their power limit (fl_cap_held) */
-    size_t repeated;   /* rows left out because the same setting exists under a higher limit that does not bind */
-    size_t clockless;  /* rows left out because they have no SM clock */
-    size_t memless;    /* rows without a memory clock where others have one: assumed to be at the highest */
-    double **activity; /* storage of the rows' activities, one block per file that has such columns */
-    size_t activities, activity_room;
+    bool mem_known;        /* the files name memory clocks; else all rows have 1 MHz */
+    size_t predicted;      /* rows left out because they state a deviation: a model predicted them */
+    size_t limited;        /* rows left out because a power limit bound */
+    size_t unheld;         /* rows left out because the board did not hold their power limit (fl_cap_held) */
+    size_t repeated;       /* rows left out because the same setting exists under a higher limit that does not bind */
+    size_t clockless;      /* rows left out because they have no SM clock */
+    size_t memless;        /* rows without a memory clock where others have one: assumed to be at the highest */
     fl_fit_capped *capped; /* the rows of `limited` whose workloads have other rows too; sorted by entity */
     size_t cappeds, capped_room;
     bool latent;                      /* no row has an SM clock: all are in capped, whether or not their limit binds */
@@ -89,6 +87,9 @@ void fl_fit_rows_tell(const fl_fit_rows *r);
 void fl_fit_rows_free(fl_fit_rows *r);
 /* Call it after adding rows: it sorts them and finds each entity's rows. */
 void fl_fit_rows_sort(fl_fit_rows *r);
+/* Give the rows the chip's memory clock where only one of the two knows memory clocks: sweeps without memory clocks run
+ * at the chip's own, and a chip without memory clocks accepts any. */
+void fl_fit_rows_match(fl_fit_rows *r, const fl_chip *chip, bool chip_knows);
 void fl_fit_rows_notes(const fl_fit_rows *r); /* prints what was left out or assumed */
 
 /* Return the clock that a row requested. It differs from the row's own clock if the clock was relabelled. */

@@ -66,27 +66,6 @@ static void add_offs(cJSON *to, const char *key, const double off[][FL_CHIP_SETT
     }
 }
 
-/* One list per workload, one share per activity; null = not known. Absent widths mean that the activity does not count.
- */
-static void add_activity(cJSON *to, const fl_chip *c) {
-    cJSON *at = isfinite(c->dram_width) || isfinite(c->unit_width) ? cJSON_AddObjectToObject(to, "activity") : NULL;
-    if (!at)
-        return;
-    if (isfinite(c->dram_width))
-        cJSON_AddNumberToObject(at, "dram_width", c->dram_width);
-    if (isfinite(c->unit_width))
-        cJSON_AddNumberToObject(at, "unit_width", c->unit_width);
-    cJSON *list = cJSON_AddArrayToObject(at, "shares");
-    for (uint32_t i = 0; list && i < c->shares; i++) {
-        cJSON *row = cJSON_CreateArray();
-        for (int k = 0; row && k < FL_CHIP_ACTIVITIES; k++)
-            cJSON_AddItemToArray(row, isnan(c->share[i].activity[k])
-                                          ? cJSON_CreateNull()
-                                          : cJSON_CreateNumber(round(c->share[i].activity[k] * 1e6) / 1e6));
-        cJSON_AddItemToArray(list, row);
-    }
-}
-
 /* The law, and the reason for its choice. */
 static void add_law(cJSON *to, const fl_chip *c) {
     cJSON *at = cJSON_AddObjectToObject(to, "law");
@@ -134,7 +113,6 @@ cJSON *fl_chip_to_json(const fl_chip *chip, bool mem_known) {
     add_list(o, "setting_mem_mhz", c.setting_mem, c.settings);
     add_offs(o, "time_off", chip->time_off, c.shares, c.settings);
     add_offs(o, "power_off", chip->power_off, c.shares, c.settings);
-    add_activity(o, chip);
     add_law(o, chip);
     return o;
 }
@@ -209,56 +187,23 @@ static fl_status get_shares(const fl_json *at, fl_chip *c, fl_diag *d) {
     return s;
 }
 
-/* An array with one list for each share. */
-static fl_status get_share_lists(const fl_json *at, const char *key, const fl_chip *c, fl_json *list, fl_diag *d) {
-    const fl_status s = fl_json_get_array(at, key, list, d);
-    if (!s && fl_json_count(list) != c->shares)
-        return fl_json_fail(list, d, "%zu lists, expected one for each of %u shares", fl_json_count(list), c->shares);
-    return s;
-}
-
-/* One of these lists: `count` numbers within [low, high]; null is NAN. what: the kind of item that has one entry each.
- */
-static fl_status get_share_list(const fl_json *list, uint32_t count, const char *what, double low, double high,
-                                double *to, fl_diag *d) {
-    fl_status s = FL_OK;
-    if (!cJSON_IsArray(list->node) || fl_json_count(list) != count)
-        return fl_json_fail(list, d, "expected one number or null for each of %u %s", count, what);
-    for (fl_json x = fl_json_first(list); !s && x.node; x = fl_json_next(list, &x), to++) {
-        *to = NAN;
-        if (!cJSON_IsNull(x.node))
-            s = fl_json_real(&x, low, high, to, d);
-    }
-    return s;
-}
-
-static fl_status get_activity(const fl_json *at, fl_chip *c, fl_diag *d) {
-    fl_json own, list = {0};
-    c->dram_width = c->unit_width = INFINITY;
-    for (uint32_t i = 0; i < c->shares; i++)
-        for (int k = 0; k < FL_CHIP_ACTIVITIES; k++)
-            c->share[i].activity[k] = NAN;
-    if (!fl_json_has(at, "activity"))
-        return FL_OK;
-    fl_status s = fl_json_get_object(at, "activity", &own, d);
-    if (!s && fl_json_has(&own, "dram_width"))
-        s = fl_json_get_real(&own, "dram_width", 1e-3, 1e3, &c->dram_width, d);
-    if (!s && fl_json_has(&own, "unit_width"))
-        s = fl_json_get_real(&own, "unit_width", 1e-3, 1e3, &c->unit_width, d);
-    if (!s)
-        s = get_share_lists(&own, "shares", c, &list, d);
-    fl_chip_share *share = c->share; /* clocks that differ from the requested ones push a share of the time above 1 */
-    for (fl_json e = fl_json_first(&list); !s && e.node; e = fl_json_next(&list, &e))
-        s = get_share_list(&e, FL_CHIP_ACTIVITIES, "activities", 0, 10, (share++)->activity, d);
-    return s;
-}
-
+/* One list per share, one number per setting; null is NAN. */
 static fl_status get_offs(const fl_json *at, const char *key, const fl_chip *c, double off[][FL_CHIP_SETTINGS],
                           fl_diag *d) {
     fl_json list = {0};
-    fl_status s = get_share_lists(at, key, c, &list, d);
-    for (fl_json e = fl_json_first(&list); !s && e.node; e = fl_json_next(&list, &e))
-        s = get_share_list(&e, c->settings, "settings", -10, 10, *off++, d);
+    fl_status s = fl_json_get_array(at, key, &list, d);
+    if (!s && fl_json_count(&list) != c->shares)
+        return fl_json_fail(&list, d, "%zu lists, expected one for each of %u shares", fl_json_count(&list), c->shares);
+    for (fl_json e = fl_json_first(&list); !s && e.node; e = fl_json_next(&list, &e)) {
+        double *to = *off++;
+        if (!cJSON_IsArray(e.node) || fl_json_count(&e) != c->settings)
+            return fl_json_fail(&e, d, "expected one number or null for each of %u settings", c->settings);
+        for (fl_json x = fl_json_first(&e); !s && x.node; x = fl_json_next(&e, &x), to++) {
+            *to = NAN;
+            if (!cJSON_IsNull(x.node))
+                s = fl_json_real(&x, -10, 10, to, d);
+        }
+    }
     return s;
 }
 
@@ -331,8 +276,6 @@ fl_status fl_chip_from_json(const fl_json *at, fl_chip *chip, bool *mem_known, f
         s = get_offs(at, "time_off", &c, c.time_off, d);
     if (!s)
         s = get_offs(at, "power_off", &c, c.power_off, d);
-    if (!s)
-        s = get_activity(at, &c, d);
     if (!s && power && !(c.load_cov[0] * c.load_cov[2] > c.load_cov[1] * c.load_cov[1] && c.load_cov[0] > 0))
         s = fl_json_fail(at, d, "load_covariance is no covariance, expected one that is positive definite");
     if (s)

@@ -105,9 +105,6 @@ static fl_status fl_fit_judge_limits(const fl_sweep *s, fl_cap_verdict **verdict
 
 /* ---- reading the rows ---- */
 
-_Static_assert((int)FL_CHIP_ACTIVITIES == (int)FL_COUNTERS && (int)FL_CHIP_FP64 == (int)FL_COUNTER_FP64,
-               "activities of a fit and of a sweep in one order");
-
 #define UNKNOWN 1 /* MHz, memory: not known */
 
 static bool wanted(const char *name, const fl_texts *only) {
@@ -115,19 +112,6 @@ static bool wanted(const char *name, const fl_texts *only) {
         if (fnmatch(only->item[i], name, 0) == 0)
             return true;
     return only->count == 0;
-}
-
-/* Copies the sweep's activities as shares, and points the rows to the copy *own; NULL where the sweep has none. */
-static fl_status take_activity(fl_sweep *s, fl_fit_rows *r, double **own, fl_diag *d) {
-    if (!s->activity)
-        return FL_OK;
-    if (fl_grow(&r->activity, &r->activity_room, r->activities + 1, sizeof *r->activity))
-        return fl_no_memory(d, "the sweep");
-    for (size_t i = 0; i < s->row_count * FL_COUNTERS; i++)
-        s->activity[i] /= 100;
-    *own = r->activity[r->activities++] = s->activity;
-    s->activity = NULL;
-    return FL_OK;
 }
 
 /* A predicted row states its deviations. It is only as good as the rows it was made from, so a fit learns nothing from
@@ -139,8 +123,6 @@ static void drop_predicted(fl_sweep *s, const fl_texts *only, fl_fit_rows *r) {
             r->predicted += wanted(s->names[s->rows[i].workload], only) ? 1 : 0;
             continue;
         }
-        if (s->activity)
-            memmove(s->activity + kept * FL_COUNTERS, s->activity + i * FL_COUNTERS, FL_COUNTERS * sizeof *s->activity);
         s->rows[kept++] = s->rows[i];
     }
     s->row_count = kept;
@@ -260,15 +242,12 @@ static fl_status add_file(const char *path, size_t file, const fl_texts *only, a
     const size_t since = r->entities;
     fl_cap_verdict *verdict = NULL;
     bool *repeats = NULL;
-    double *own = NULL;
     if (!status)
         status = fl_sweep_check_units(path, &s, d);
     if (!status)
         status = fl_sweep_check_twice(path, &s, d);
     if (!status && asked != ALSO_PREDICTED)
         drop_predicted(&s, only, r);
-    if (!status)
-        status = take_activity(&s, r, &own, d);
     if (!status)
         status = fl_fit_judge_limits(&s, &verdict, &repeats, d);
     for (size_t i = 0; !status && i < s.row_count; i++) {
@@ -289,8 +268,8 @@ static fl_status add_file(const char *path, size_t file, const fl_texts *only, a
             break;
         }
         r->mem_known |= !isnan(row->mem_mhz);
-        r->row[r->count++] = (fl_chip_row){(uint32_t)e, row->sm_mhz,   isnan(row->mem_mhz) ? UNKNOWN : row->mem_mhz,
-                                           row->time_s, power_of(row), own ? own + i * FL_COUNTERS : NULL};
+        r->row[r->count++] = (fl_chip_row){(uint32_t)e, row->sm_mhz, isnan(row->mem_mhz) ? UNKNOWN : row->mem_mhz,
+                                           row->time_s, power_of(row)};
         status = add_line(r, e, row, d);
     }
     bool clocks = r->count > 0; /* a row of this or an earlier file has a clock */
@@ -342,6 +321,13 @@ void fl_fit_rows_sort(fl_fit_rows *r) {
     }
 }
 
+void fl_fit_rows_match(fl_fit_rows *r, const fl_chip *chip, bool chip_knows) {
+    for (size_t i = 0; i < r->count && r->mem_known != chip_knows; i++)
+        r->row[i].mem_mhz = chip->mem_ref;
+    for (size_t i = 0; i < r->cappeds && r->mem_known != chip_knows; i++)
+        r->capped[i].mem_mhz = chip->mem_ref;
+}
+
 static fl_status read_rows(const fl_texts *files, const fl_texts *only, asked_rows asked, fl_fit_rows *r, fl_diag *d) {
     fl_fit_rows fresh = {0};
     fl_status s = FL_OK;
@@ -382,9 +368,6 @@ void fl_fit_rows_free(fl_fit_rows *r) {
         free(r->entity[i].workload);
         free(r->entity[i].kernel);
     }
-    for (size_t i = 0; i < r->activities; i++)
-        free(r->activity[i]);
-    free(r->activity);
     free(r->entity);
     free(r->row);
     free(r->capped);

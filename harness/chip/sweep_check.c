@@ -242,27 +242,7 @@ static fl_status check_shares(const char *path, const fl_sweep *s, fl_diag *d) {
                    above->power_cap_w, above->power_w, highest);
 }
 
-/* Activities as shares: even the highest of the SMs is 1 at most, and not a whole number. */
-static fl_status check_activities(const char *path, const fl_sweep *s, fl_diag *d) {
-    const fl_sweep_row *at = NULL;
-    double highest = 0;
-    bool fraction = false;
-    for (size_t i = 0; s->activity && i < s->row_count; i++) {
-        const double x = s->activity[i * FL_COUNTERS + FL_COUNTER_SM];
-        at = x > highest ? &s->rows[i] : at;
-        highest = x > highest ? x : highest;
-        fraction |= x > floor(x);
-    }
-    if (!at || highest > 1 || !fraction)
-        return FL_OK;
-    return fl_fail(d, FL_BAD_INPUT, path, at->line, column_of(path, at->line, "sm_active_pct"),
-                   "sm_active_pct is %g at most, as of shares; as percent it would be %g: expected percent", highest,
-                   100 * highest);
-}
-
 fl_status fl_sweep_check_units(const char *path, const fl_sweep *s, fl_diag *d) {
-    fl_status status = check_shares(path, s, d);
-    if (!status)
-        status = check_activities(path, s, d);
+    const fl_status status = check_shares(path, s, d);
     return status ? status : check_low(path, s, d);
 }

@@ -45,12 +45,6 @@ fl_status fl_sweep_chip_read(const char *platform, fl_sweep_chip *c, fl_diag *d)
     return s;
 }
 
-/* Sweeps without memory clocks run at the chip's own; likewise a chip without memory clocks accepts any. */
-static void match_memory(fl_sweep_chip *c) {
-    for (size_t i = 0; i < c->rows.count && c->rows.mem_known != c->mem_known; i++)
-        c->rows.row[i].mem_mhz = c->chip->mem_ref;
-}
-
 fl_status fl_sweep_chip_of_rows(fl_sweep_chip *c, fl_fit_rows *rows, const char *sweep, const char *platform,
                                 fl_diag *d) {
     *c = (fl_sweep_chip){.chip = calloc(1, sizeof *c->chip), .rows = *rows};
@@ -61,7 +55,7 @@ fl_status fl_sweep_chip_of_rows(fl_sweep_chip *c, fl_fit_rows *rows, const char 
     if (!s)
         s = fl_fit_drop_unsound(&c->rows, d);
     if (!s && c->calibrated) {
-        match_memory(c);
+        fl_fit_rows_match(&c->rows, c->chip, c->mem_known);
     } else if (!s) {
         c->mem_known = c->rows.mem_known;
         if (fl_chip_of_rows(c->rows.row, c->rows.count, c->chip) != FL_MODEL_OK)
@@ -95,7 +89,7 @@ fl_status fl_sweep_chip_plain(fl_sweep_chip *c, const char *sweep, const fl_devi
     if (!s)
         s = fl_fit_drop_unsound(&c->rows, &ignored);
     if (s == FL_OK && fl_chip_of_device(dev, c->chip) == FL_MODEL_OK) {
-        match_memory(c);
+        fl_fit_rows_match(&c->rows, c->chip, c->mem_known);
         return FL_OK;
     }
     free(c->chip);

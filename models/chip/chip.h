@@ -32,25 +32,11 @@
 #define FL_CHIP_SHARES 160  /* workloads that form the prior */
 #define FL_CHIP_SETTINGS 64 /* settings at which the chip keeps their residuals */
 
-/* Shares of the time in which a part of the chip works, 0..1. The order is that of fl_counter in traces/io/records.h.
- */
-typedef enum fl_chip_activity {
-    FL_CHIP_DRAM,
-    FL_CHIP_SM,
-    FL_CHIP_OCCUPANCY,
-    FL_CHIP_FP32,
-    FL_CHIP_FP64,
-    FL_CHIP_FP16,
-    FL_CHIP_TENSOR,
-    FL_CHIP_ACTIVITIES
-} fl_chip_activity;
-
 /* One measured setting. Where the memory clock is not known, use any one number > 0 for all rows. power_w: NaN = not
  * known. */
 typedef struct fl_chip_row {
     uint32_t workload; /* 0 .. */
     double sm_mhz, mem_mhz, time_s, power_w;
-    const double *activity; /* borrowed: FL_CHIP_ACTIVITIES values, NaN = not known; NULL = none is known */
 } fl_chip_row;
 
 /* Where a setting lies: among the known settings (INSIDE), beyond them (OUTSIDE), anywhere where only one setting is
@@ -82,7 +68,6 @@ typedef struct fl_chip_share {
     double memory, rest;
     double memory_sd, rest_sd; /* uncertainty that its own settings leave */
     double alpha, beta;
-    double activity[FL_CHIP_ACTIVITIES]; /* at the reference clocks; NaN = not known */
 } fl_chip_share;
 
 typedef enum fl_chip_law {
@@ -135,9 +120,6 @@ typedef struct fl_chip {
     uint32_t workloads;
     size_t rows, time_outliers,
         power_outliers; /* outliers: rows off by more than 6 such deviations and more than 3 % */
-    /* Widths that say how alike two workloads' activities are: the standard deviations for DRAM, and for the SMs and
-     * their units. INFINITY = the activity does not count. */
-    double dram_width, unit_width;
     /* The law in use, FL_CHIP_FULL or FL_CHIP_PLAIN, and the errors of both, in percent (geometric means), on workloads
      * left out of the fit. NaN where the caller did not ask for them or the workloads are too few. */
     fl_chip_law law;
@@ -390,9 +372,6 @@ fl_model_status fl_kin_chip(const fl_kin_facts *facts, const fl_kin_spread *prio
                             fl_kin_spread *after);
 
 /* ---- predicting a workload from a few of its settings ---- */
-
-/* Return whether the activities (DRAM, SMs, their pipes) of the known rows help to tell what the workload is like. */
-int fl_chip_uses_activity(const fl_chip *chip, const fl_chip_row *known, size_t known_count);
 
 /* Predicts a workload at `asked` settings from its `known` measured rows (workload ids are ignored; at least one row).
  * The prediction is the mean over everything that the known rows and the chip's other workloads leave possible, and it

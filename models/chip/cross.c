@@ -52,8 +52,6 @@ fl_model_status fl_chip_fit_laws(const fl_chip_row *row, const fl_chip_span *spa
                                  fl_chip *chip) {
     fl_chip c = {.sm_min = INFINITY,
                  .mem_min = INFINITY,
-                 .dram_width = INFINITY,
-                 .unit_width = INFINITY,
                  .law = law,
                  .time_law_pct = {NAN, NAN},
                  .power_law_pct = {NAN, NAN},
@@ -74,8 +72,6 @@ fl_model_status fl_chip_fit_laws(const fl_chip_row *row, const fl_chip_span *spa
     fl_model_status s = spans > 0 ? fl_chip_fit_time(row, span, spans, law, &c, time_ref) : FL_MODEL_NO_FIT;
     if (s == FL_MODEL_OK && powered > 0 && fl_chip_fit_power(row, span, spans, time_ref, law, &c) == FL_MODEL_NO_MEMORY)
         s = FL_MODEL_NO_MEMORY;
-    if (s == FL_MODEL_OK)
-        s = fl_chip_fill_activity(row, span, spans, time_ref, &c);
     if (s == FL_MODEL_OK)
         *chip = c;
     free(time_ref);
@@ -195,7 +191,7 @@ void fl_chip_leave_out(const fl_chip *chip, uint32_t k, fl_chip *rest) {
     rest->share[k] = rest->share[last];
     memcpy(rest->time_off[k], rest->time_off[last], sizeof rest->time_off[k]);
     memcpy(rest->power_off[k], rest->power_off[last], sizeof rest->power_off[k]);
-    fl_chip_load_prior(rest, NULL, NULL, rest->load_mean, rest->load_cov);
+    fl_chip_load_prior(rest, rest->load_mean, rest->load_cov);
 }
 
 static void be_plain(fl_chip_error *e) {
@@ -353,17 +349,13 @@ static fl_model_status set_error(fl_chip_error *e, misses pile[FL_CHIP_PLACES]) 
     return s;
 }
 
-/* The errors of each tested workload by a chip that was not fitted to it. Only the widths (dram_width, unit_width) come
- * from the fit to all workloads: a fold does not fit its own. */
+/* The errors of each tested workload by a chip that was not fitted to it. */
 static fl_model_status miss_folds(const fl_chip_row *row, const fl_chip_span *span, fl_chip_folds *folds,
                                   const fl_chip *chip, piles to) {
     fl_model_status s = fl_chip_folds_fit(row, span, chip->law, folds);
     for (size_t k = 0; s == FL_MODEL_OK && k < folds->spans; k++) {
-        fl_chip *rest = &folds->chip[chip->law][fl_chip_fold_of(folds, k)];
-        rest->dram_width = chip->dram_width;
-        rest->unit_width = chip->unit_width;
         if (fl_chip_fold_tests(folds, k))
-            s = test_all(rest, row + span[k].first, span[k].count, to);
+            s = test_all(&folds->chip[chip->law][fl_chip_fold_of(folds, k)], row + span[k].first, span[k].count, to);
     }
     return s;
 }

@@ -89,24 +89,14 @@ void fl_chip_offs_make(const fl_chip *chip, int power, const fl_chip_row *row, s
 void fl_chip_offs_at(const fl_chip *chip, int power, const double *offs, size_t rows, const fl_chip_share *as,
                      double *off);
 
-/* Sets the shares' activities at the reference clocks. time_ref: per span, the time in s there. */
-fl_model_status fl_chip_fill_activity(const fl_chip_row *row, const fl_chip_span *span, size_t spans,
-                                      const double *time_ref, fl_chip *chip);
-/* Fits dram_width and unit_width by cross-validation. Everything else that a prediction needs, except the errors, must
- * be set. */
-fl_model_status fl_chip_fit_activity(const fl_chip_row *row, const fl_chip_span *span, size_t spans, fl_chip *chip);
-/* Multiplies each share's weight by how alike its activities are to those of the known rows, and stores in dram by how
- * much the share's DRAM is more active. Returns 0 and changes nothing where no activity counts. */
-int fl_chip_weigh_activity(const fl_chip *chip, const fl_chip_row *known, size_t count, double *weight, double *dram);
-
 /* Copies the chip without share k, so that only the other workloads describe workload k. rest may be chip itself. */
 void fl_chip_leave_out(const fl_chip *chip, uint32_t k, fl_chip *rest);
 
 /* Sets chip->slope_w and its deviation; V and its deviation must be set. */
 fl_model_status fl_chip_least_slope(const fl_chip_row *row, const fl_chip_span *span, size_t spans, fl_chip *chip);
 
-/* Fits the parts of time and power by the given law, and the workloads' shares and activities. It does not set the rest
- * of the chip. */
+/* Fits the parts of time and power by the given law, and the workloads' shares. It does not set the rest of the chip.
+ */
 fl_model_status fl_chip_fit_laws(const fl_chip_row *row, const fl_chip_span *span, size_t spans, fl_chip_law law,
                                  fl_chip *chip);
 /* Chips by FULL and by PLAIN, fitted without a quarter of the workloads, each quarter in turn. Nothing is random. */
@@ -150,10 +140,8 @@ double fl_chip_sd_pct(const fl_chip_error *e, const fl_chip_row *known, size_t c
                       double variance);
 /* Sets the growth that is assumed for a chip that cannot test its own workloads. */
 void fl_chip_assume_growth(fl_chip *chip);
-/* Prior of alpha and beta by the chip's shares: mean, variances and covariance. weight: one per share, NULL = all
- * equal. dram: by how much each share's DRAM is more active than the workload's, NULL = not known; where known, alpha
- * and beta are linear in it. */
-void fl_chip_load_prior(const fl_chip *chip, const double *weight, const double *dram, double mean[2], double cov[3]);
+/* Prior of alpha and beta by the chip's shares: mean, variances and covariance. */
+void fl_chip_load_prior(const fl_chip *chip, double mean[2], double cov[3]);
 
 /* _place_settings stores the distinct settings of the rows in the chip, thinned evenly where there are too many.
  * _setting_of returns the index of a row's setting, or UINT32_MAX. */

@@ -324,7 +324,6 @@ static fl_model_status keep_spread(const asked *q, const draws *d, fl_chip *c) {
         }
     }
     c->shares = WORKLOADS;
-    c->dram_width = c->unit_width = INFINITY; /* no activities */
     if (s == FL_MODEL_OK)
         s = spread_error(row, off, span, settings, &c->time_error);
     if (s == FL_MODEL_OK)
@@ -332,7 +331,7 @@ static fl_model_status keep_spread(const asked *q, const draws *d, fl_chip *c) {
     if (s == FL_MODEL_OK) {
         add_law_error(&c->time_error, 0.005, 0.01);
         add_law_error(&c->power_error, 0.01, 0.03);
-        fl_chip_load_prior(c, NULL, NULL, c->load_mean, c->load_cov);
+        fl_chip_load_prior(c, c->load_mean, c->load_cov);
         s = fl_chip_cross(row, span, WORKLOADS, NULL,
                           c); /* the uncertainty of predictions: of each made-up workload by the others */
     }

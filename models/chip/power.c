@@ -372,7 +372,7 @@ fl_model_status fl_chip_fit_power(const fl_chip_row *row, const fl_chip_span *sp
                         chip->power_off[n][at] = -r[i]; /* r: law over measured - 1 */
                 }
             }
-            fl_chip_load_prior(chip, NULL, NULL, chip->load_mean, chip->load_cov);
+            fl_chip_load_prior(chip, chip->load_mean, chip->load_cov);
             s = fl_chip_fit_error(row, r, span, spans, 2, &chip->power_error);
         }
     }

@@ -42,40 +42,20 @@ void fl_chip_solve_two(double aa, double ab, double bb, double az, double bz, do
     *y = first ? 0 : only_y;
 }
 
-/* Slope of y over x, both less their means, from sums of w x^2 and w x y. A slope that chance may produce is shrunk. */
-static double held_slope(double xx, double xy) { return xy / (xx + 1e-3); }
-
-void fl_chip_load_prior(const fl_chip *c, const double *weight, const double *dram, double mean[2], double cov[3]) {
-    double sum = 0, squares = 0, at = 0, xx = 0, slope[2] = {0, 0};
+void fl_chip_load_prior(const fl_chip *c, double mean[2], double cov[3]) {
+    const double n = fmax(1, c->shares), w = 1 / n, trust = n / (n + 4);
     mean[0] = mean[1] = cov[0] = cov[1] = cov[2] = 0;
-    for (uint32_t k = 0; k < c->shares; k++)
-        sum += weight ? weight[k] : 1;
     for (uint32_t k = 0; k < c->shares; k++) {
-        const double w = (weight ? weight[k] : 1) / sum;
-        squares += w * w;
         mean[0] += w * c->share[k].alpha;
         mean[1] += w * c->share[k].beta;
-        at += dram ? w * dram[k] : 0;
     }
-    for (uint32_t k = 0; dram && k < c->shares; k++) {
-        const double w = weight[k] / sum, x = dram[k] - at;
-        xx += w * x * x;
-        slope[0] += w * x * (c->share[k].alpha - mean[0]);
-        slope[1] += w * x * (c->share[k].beta - mean[1]);
-    }
-    for (int i = 0; i < 2; i++)
-        slope[i] = held_slope(xx, slope[i]);
     for (uint32_t k = 0; k < c->shares; k++) {
-        const double w = (weight ? weight[k] : 1) / sum, x = dram ? dram[k] - at : 0;
-        const double a = c->share[k].alpha - mean[0] - slope[0] * x, b = c->share[k].beta - mean[1] - slope[1] * x;
+        const double a = c->share[k].alpha - mean[0], b = c->share[k].beta - mean[1];
         cov[0] += w * a * a;
         cov[1] += w * a * b;
         cov[2] += w * b * b;
     }
-    for (int i = 0; i < 2; i++) /* at the workload's own activity */
-        mean[i] = fmax(0, mean[i] - slope[i] * at);
     /* Few workloads say little about others: their covariance is widened and the correlation weakened. */
-    const double n = c->shares ? 1 / squares : 1, trust = n / (n + 4);
     cov[0] += (1 - trust) * 0.25 + 1e-4;
     cov[1] *= trust;
     cov[2] += (1 - trust) * 0.25 + 1e-4;
@@ -221,13 +201,8 @@ fl_model_status fl_chip_predict_power(const fl_chip *chip, const fl_chip_row *kn
                     .gain = memory + 4 * n,
                     .lower = lower,
                     .time_ref = fl_chip_time(chip, load, chip->sm_ref, chip->mem_ref)};
-    double likely[FL_CHIP_SHARES], dram[FL_CHIP_SHARES];
-    for (uint32_t k = 0; k < chip->shares; k++)
-        likely[k] = 1;
     memcpy(q.mean, chip->load_mean, sizeof q.mean);
     memcpy(q.cov, chip->load_cov, sizeof q.cov);
-    if (fl_chip_weigh_activity(chip, known, known_count, likely, dram))
-        fl_chip_load_prior(chip, likely, dram, q.mean, q.cov);
     const fl_model_status s = whiten(&q);
     if (s == FL_MODEL_OK) {
         add_up(&q);

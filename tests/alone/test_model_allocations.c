@@ -160,7 +160,7 @@ static void make_rows(fl_chip_row *row) {
                 const double f = 500 + 160 * i, mem = m ? 800 : 400;
                 const double t = fl_chip_time(&chip, &load, f, mem) * (1 + 0.01 * sin(f / 90 + mem + k));
                 const double w = fl_chip_power(&chip, &load, f, mem, t) * (1 + 0.01 * cos(f / 70 + mem + k));
-                row[n] = (fl_chip_row){k, f, mem, t, w, NULL};
+                row[n] = (fl_chip_row){k, f, mem, t, w};
             }
 }
 

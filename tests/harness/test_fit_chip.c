@@ -107,8 +107,7 @@ static size_t make_rows(const truth *t, uint64_t stream, fl_chip_row *row) {
             for (size_t i = 0; i < t->clocks; i++) {
                 const double f = round(t->from + (t->to - t->from) * (double)i / (double)(t->clocks - 1));
                 fl_chip_row *r = &row[n++];
-                *r = (fl_chip_row){k,   f, t->mem[j], truth_time(t, &w, f, t->mem[j]), truth_power(t, &w, f, t->mem[j]),
-                                   NULL};
+                *r = (fl_chip_row){k, f, t->mem[j], truth_time(t, &w, f, t->mem[j]), truth_power(t, &w, f, t->mem[j])};
                 r->time_s *= 1 + t->noise * fl_random_normal(&random);
                 r->power_w *= 1 + t->noise * fl_random_normal(&random);
                 if (fl_random_unit(&random) < t->wild)
@@ -233,9 +232,8 @@ static void test_identifiability(void) {
     for (size_t i = 0; i < 48; i++) {
         const double f = 600 + 100.0 * (double)(i % 12), a = 0.2 + 0.2 * (double)(i / 12);
         const parts w = {1, 0, 0, a, 0};
-        row[i] = (fl_chip_row){
-            (uint32_t)(i / 12),           f,   1000, truth_time(&t, &w, f, 1000) * (i % 2 ? 1.002 : 0.998),
-            truth_power(&t, &w, f, 1000), NULL};
+        row[i] = (fl_chip_row){(uint32_t)(i / 12), f, 1000, truth_time(&t, &w, f, 1000) * (i % 2 ? 1.002 : 0.998),
+                               truth_power(&t, &w, f, 1000)};
     }
     FL_CHECK(fl_chip_fit(row, 48, FL_CHIP_FULL, &c) == FL_MODEL_OK, "core-bound alone");
     FL_CHECK(!(c.sharpness_sd < 0.5 * c.sharpness), "p %g +- %g without a knee", c.sharpness, c.sharpness_sd);
@@ -278,8 +276,8 @@ static void test_idle_tree(void) {
     for (size_t i = 0; i < 60; i++) { /* three clocks are too few for a slope */
         const double f = 800 + 300.0 * (double)(i % 3);
         const parts w = {1, 0.5, 0.1, 0.05 * (double)(i / 3), 0.3};
-        row[i] = (fl_chip_row){
-            (uint32_t)(i / 3), f, 1000, truth_time(&chips[0], &w, f, 1000), truth_power(&chips[0], &w, f, 1000), NULL};
+        row[i] = (fl_chip_row){(uint32_t)(i / 3), f, 1000, truth_time(&chips[0], &w, f, 1000),
+                               truth_power(&chips[0], &w, f, 1000)};
     }
     FL_CHECK(fl_chip_fit(row, 60, FL_CHIP_PLAIN, &c) == FL_MODEL_OK && isnan(c.slope_sd), "three clocks: %g",
              c.slope_w);
@@ -365,8 +363,7 @@ static void test_power_tells(void) {
         for (size_t i = 0; i < t.clocks; i++) {
             const double f = round(t.from + (t.to - t.from) * (double)i / (double)(t.clocks - 1));
             const double wave = 1 + 0.001 * (double)((i * 7 + k * 3) % 5) - 0.002;
-            row[n++] =
-                (fl_chip_row){k, f, 900, truth_time(&t, w, f, 900) * wave, truth_power(&t, w, f, 900) * wave, NULL};
+            row[n++] = (fl_chip_row){k, f, 900, truth_time(&t, w, f, 900) * wave, truth_power(&t, w, f, 900) * wave};
         }
     }
     FL_CHECK(fl_chip_fit(row, n, FL_CHIP_FULL, &c) == FL_MODEL_OK, "fit");
@@ -436,10 +433,8 @@ static void test_nothing_known(void) {
                        .mem_ref = 1000,
                        .mem_min = 1000,
                        .sharpness = p,
-                       .time_error = {.scatter = 1e-4, .length_sm = 1, .length_mem = 1, .wide = {1, 1, 1, 1}},
-                       .dram_width = INFINITY,
-                       .unit_width = INFINITY};
-    const fl_chip_row known = {0, 1500, 1000, 3, NAN, NULL}, asked = {0, 1500 / slower, 1000, 1, NAN, NULL};
+                       .time_error = {.scatter = 1e-4, .length_sm = 1, .length_mem = 1, .wide = {1, 1, 1, 1}}};
+    const fl_chip_row known = {0, 1500, 1000, 3, NAN}, asked = {0, 1500 / slower, 1000, 1, NAN};
     fl_chip_guess guess;
     double mean = 0, square = 0;
     for (size_t i = 0; i < SIDE * SIDE; i++) {
@@ -467,7 +462,7 @@ static void test_low_power(void) {
     plain_chip(row, &c);
     for (size_t i = 0; i < 5; i++) {
         const double f = 1100 + 100.0 * (double)i;
-        own[i] = (fl_chip_row){0, f, 1000, truth_time(t, &w, f, 1000), truth_power(t, &w, f, 1000), NULL};
+        own[i] = (fl_chip_row){0, f, 1000, truth_time(t, &w, f, 1000), truth_power(t, &w, f, 1000)};
     }
     c.b0_w[0] += 1.4 * own[0].power_w - c.b0_w[0] - c.c_w;
     const fl_chip_row known[] = {own[0], own[4]};
@@ -506,7 +501,7 @@ static void test_refused(void) {
              "power from nothing");
     FL_CHECK(fl_chip_predict(&c, row, 0, row, 1, &g, NULL) == FL_MODEL_INVALID, "nothing known");
     for (size_t i = 0; i < 6; i++) /* all at one setting: nothing to learn, and no crash */
-        row[i] = (fl_chip_row){(uint32_t)(i / 2), 1000, 500, 1 + 0.001 * (double)i, 100, NULL};
+        row[i] = (fl_chip_row){(uint32_t)(i / 2), 1000, 500, 1 + 0.001 * (double)i, 100};
     const fl_model_status s = fl_chip_fit(row, 6, FL_CHIP_FULL, &c);
     FL_CHECK(s == FL_MODEL_OK || s == FL_MODEL_NO_FIT, "one setting: %s", fl_model_text(s));
 }
@@ -525,25 +520,6 @@ static void test_rows(void) {
         FL_CHECK(r.row[1].time_s == 2 && r.row[1].mem_mhz == 877 && isnan(r.row[1].power_w),
                  "%g s, memory %g MHz, %g W", r.row[1].time_s, r.row[1].mem_mhz, r.row[1].power_w);
     fl_fit_rows_free(&r);
-}
-
-static void test_activity_rows(void) {
-    char *first = strdup(fl_temp_text("active.csv", "workload,sm_mhz,mem_mhz,time_s,power_w,dram_active_pct\n"
-                                                    "w,1500,877,1,150,70\nw,1000,877,2,120,\n"));
-    const char *files[] = {first,
-                           fl_temp_text("plain.csv", "workload,sm_mhz,mem_mhz,time_s,power_w\nv,1000,877,2,90\n")};
-    const fl_texts list = {.item = files, .count = 2}, none = {0};
-    fl_fit_rows r = {0};
-    fl_diag d = {0};
-    FL_CHECK(fl_fit_rows_read(&list, &none, &r, &d) == FL_OK && r.count == 3, "%s", d.message);
-    if (r.count == 3) {
-        FL_CHECK(r.row[0].activity && isnan(r.row[0].activity[FL_CHIP_DRAM]), "an empty cell");
-        FL_CHECK(r.row[1].activity && r.row[1].activity[FL_CHIP_DRAM] == 0.7 && isnan(r.row[1].activity[FL_CHIP_SM]),
-                 "70 %% became another share");
-        FL_CHECK(!r.row[2].activity, "activity out of a sweep without");
-    }
-    fl_fit_rows_free(&r);
-    free(first);
 }
 
 /* ---- the file ---- */
@@ -600,11 +576,8 @@ static void test_at(void) {
         FL_CHECK((fl_fit_at_parse(rows[i].text, &at, &d) == FL_OK) == rows[i].fine, "'%s': %s", rows[i].text,
                  d.message);
     }
-    fl_chip_row row[] = {{0, 500, 400, 1, 1, NULL},
-                         {0, 900, 400, 1, 1, NULL},
-                         {0, 500, 800, 1, 1, NULL},
-                         {0, 700, 800, 1, 1, NULL},
-                         {0, 900, 800, 1, 1, NULL}};
+    fl_chip_row row[] = {
+        {0, 500, 400, 1, 1}, {0, 900, 400, 1, 1}, {0, 500, 800, 1, 1}, {0, 700, 800, 1, 1}, {0, 900, 800, 1, 1}};
     const fl_fit_rows r = {.row = row, .count = 5};
     const fl_fit_entity e = {.first = 0, .count = 5};
     static const char *const text[] = {"ends", "corners", "sm=700,900", "sm=500/mem=400", "all"};
@@ -725,5 +698,5 @@ FL_SUITE("fit_chip", {"truth found", test_truth_found}, {"identifiability", test
          {"idle tree", test_idle_tree}, {"invariance", test_invariance}, {"predict", test_predict},
          {"refused", test_refused}, {"power tells", test_power_tells}, {"low power", test_low_power},
          {"nothing known", test_nothing_known}, {"doubt", test_doubt}, {"settings spread", test_settings_spread},
-         {"rows", test_rows}, {"activity rows", test_activity_rows}, {"json", test_json}, {"at", test_at},
-         {"measured sweeps", test_measured}, {"titan", test_titan})
+         {"rows", test_rows}, {"json", test_json}, {"at", test_at}, {"measured sweeps", test_measured},
+         {"titan", test_titan})

@@ -40,7 +40,7 @@ static size_t measure(fl_chip_row *row, const double *mem_mhz, size_t clocks, co
             const double f = 500 + 800 * (double)i / (double)(clocks - 1);
             const double t = fl_chip_time(&chip, &load, f, *mem_mhz) * (1 + wave * sin(5 * f / 800 + *mem_mhz));
             const double w = fl_chip_power(&chip, &load, f, *mem_mhz, t) * (1 + wave * cos(7 * f / 800 + *mem_mhz));
-            row[n] = (fl_chip_row){0, f, *mem_mhz, t, w, NULL};
+            row[n] = (fl_chip_row){0, f, *mem_mhz, t, w};
         }
     return n;
 }
@@ -279,7 +279,7 @@ static void test_leave_out(void) {
     FL_CHECK(rest.time_off[1][0] == 3 && rest.time_off[1][1] == 3.1 && rest.power_off[1][0] == 7 &&
                  rest.power_off[1][1] == 7.1 && rest.time_off[0][1] == 1.1,
              "and so do its residuals: %g", rest.time_off[1][1]);
-    fl_chip_load_prior(&rest, NULL, NULL, mean, cov);
+    fl_chip_load_prior(&rest, mean, cov);
     FL_CHECK(!memcmp(mean, rest.load_mean, sizeof mean) && !memcmp(cov, rest.load_cov, sizeof cov) &&
                  near(mean[0], (of.share[0].alpha + of.share[2].alpha) / 2),
              "the prior of the others: %g", rest.load_mean[0]);

@@ -8,7 +8,7 @@
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
-static fl_chip_row at(double sm_mhz, double mem_mhz) { return (fl_chip_row){0, sm_mhz, mem_mhz, 1, NAN, NULL}; }
+static fl_chip_row at(double sm_mhz, double mem_mhz) { return (fl_chip_row){0, sm_mhz, mem_mhz, 1, NAN}; }
 
 /* Clocks so far apart that no length of the grid joins them: every shape is plain scatter. */
 static double far_mhz(size_t i) { return 100 * pow(1000, (double)(i % 4)); }

@@ -21,14 +21,14 @@ typedef struct made {
     const char *name;
     int mems;
     double link_mhz, stall, wild; /* wild: one row in so many is off by a quarter; 0: none */
-    bool activity, power;
+    bool power;
     fl_chip_law law;
 } made;
 
 static const made chips[] = {
-    {"plain", 1, 0, 1, 0, false, true, FL_CHIP_PLAIN},    {"link", 2, 800, 0.5, 0, false, true, FL_CHIP_FULL},
-    {"activity", 1, 0, 0.6, 0, true, true, FL_CHIP_FULL}, {"wild", 1, 0, 0.6, 11, false, true, FL_CHIP_BEST},
-    {"time", 1, 0, 1, 0, true, false, FL_CHIP_FULL},
+    {"plain", 1, 0, 1, 0, true, FL_CHIP_PLAIN},  {"link", 2, 800, 0.5, 0, true, FL_CHIP_FULL},
+    {"stall", 1, 0, 0.6, 0, true, FL_CHIP_FULL}, {"wild", 1, 0, 0.6, 11, true, FL_CHIP_BEST},
+    {"time", 1, 0, 1, 0, false, FL_CHIP_FULL},
 };
 
 static FILE *out;
@@ -62,7 +62,7 @@ static double time_at(const made *m, double memory, double rest, double f, doubl
     return pow(pow((1 - memory) * 1500 / f, 6) + pow(memory * h, 6), 1 / 6.0) + rest;
 }
 
-static size_t measure(const made *m, uint64_t seed, fl_chip_row *row, double (*activity)[FL_CHIP_ACTIVITIES]) {
+static size_t measure(const made *m, uint64_t seed, fl_chip_row *row) {
     fl_random r = fl_random_seed(seed, 2);
     size_t n = 0;
     for (uint32_t k = 0; k < WORKLOADS; k++) {
@@ -77,19 +77,10 @@ static size_t measure(const made *m, uint64_t seed, fl_chip_row *row, double (*a
                                     (1 - m->stall) * scale * time_at(m, memory, rest, 1500, 1200) / t * 1500 / f,
                              watts =
                                  90 * alpha * v * v * f / 1000 * busy + 50 * beta * mem / 1200 + 25 - 8 * j + 15 * v;
-                row[n] = (fl_chip_row){k,
-                                       f,
-                                       mem,
-                                       t * (1 + 0.004 * fl_random_normal(&r)),
-                                       m->power ? watts * (1 + 0.004 * fl_random_normal(&r)) : (double)NAN,
-                                       m->activity ? activity[n] : NULL};
+                row[n] = (fl_chip_row){k, f, mem, t * (1 + 0.004 * fl_random_normal(&r)),
+                                       m->power ? watts * (1 + 0.004 * fl_random_normal(&r)) : (double)NAN};
                 if (m->wild > 0 && n % (size_t)m->wild == 5)
                     row[n].time_s *= 1.25;
-                for (int c = 0; c < FL_CHIP_ACTIVITIES; c++)
-                    activity[n][c] = NAN;
-                activity[n][FL_CHIP_DRAM] = 0.9 * scale * memory / t;
-                activity[n][FL_CHIP_SM] = 0.8 * scale * (1 - memory) * 1500 / f / t;
-                activity[n][k % 2 ? FL_CHIP_FP32 : FL_CHIP_TENSOR] = 0.4 * scale * 1500 / f / t;
             }
     }
     return n;
@@ -131,8 +122,6 @@ static void put_chip(const char *name) {
     put("time_left", chip.time_left);
     put("power_left", chip.power_left);
     fprintf(out, ",outliers %zu %zu,law %d", (size_t)chip.time_outliers, (size_t)chip.power_outliers, (int)chip.law);
-    put("dram", chip.dram_width);
-    put("unit", chip.unit_width);
     put_all("time_law", chip.time_law_pct, 2);
     put_all("power_law", chip.power_law_pct, 2);
     put_all("load", chip.load_mean, 2);
@@ -166,7 +155,6 @@ static void put_guesses(const fl_chip_row *own, size_t count) {
         CU_ASSERT_FATAL(fl_chip_predict(&chip, row, k + 1, own, count, guess, &load) == FL_MODEL_OK);
         fprintf(out, "\nknown %zu", k + 1);
         put_all("load", (const double[]){load.tc, load.tm, load.tl, load.alpha, load.beta}, 5);
-        put("activity", fl_chip_uses_activity(&chip, row, k + 1));
         for (size_t i = 0; i < count; i++) {
             put("time", guess[i].time_s);
             put("time_sd", guess[i].time_sd_pct);
@@ -178,10 +166,9 @@ static void put_guesses(const fl_chip_row *own, size_t count) {
 
 static void test_fits(void) {
     static fl_chip_row row[ROWS], other[ROWS];
-    static double activity[ROWS][FL_CHIP_ACTIVITIES], of_other[ROWS][FL_CHIP_ACTIVITIES];
     for (size_t i = 0; i < sizeof chips / sizeof *chips; i++) {
-        const size_t n = measure(&chips[i], 11 + i, row, activity), each = n / WORKLOADS;
-        measure(&chips[i], 911 + i, other, of_other);
+        const size_t n = measure(&chips[i], 11 + i, row), each = n / WORKLOADS;
+        measure(&chips[i], 911 + i, other);
         CU_ASSERT_FATAL(fl_chip_fit(row, n, chips[i].law, &chip) == FL_MODEL_OK);
         begin();
         put_chip(chips[i].name);
@@ -197,7 +184,7 @@ static const int32_t sm[] = {300, 900, 1500}, mem[] = {700, 1200};
 static void test_kin(void) {
     static const fl_idle_point idle[] = {{300, 38, 3}, {900, 44, 2}, {1500, 58, 5}};
     static const fl_kin_facts facts = {sm, mem, 3, 2, 1200, 250};
-    static const fl_chip_row run[] = {{0, 1500, 1200, 1, 210, NULL}, {0, 900, 1200, 1.4, 120, NULL}};
+    static const fl_chip_row run[] = {{0, 1500, 1200, 1, 210}, {0, 900, 1200, 1.4, 120}};
     fl_kin kin[4];
     fl_kin_spread prior, after;
     fl_random r = fl_random_seed(5, 5);

@@ -45,7 +45,7 @@ static size_t measure(const made *m) {
                              moved = m->stall + (1 - m->stall) * 1000 / mem / t,
                              w = 90 * alpha * v * v * f / 1000 * busy + 40 * beta * mem / 1000 * moved + (j ? 12 : 20) +
                                  15 * v + 6 * v * v * f / 1000;
-                row[n] = (fl_chip_row){(uint32_t)k, f, mem, time_ref[k] * t, w, NULL};
+                row[n] = (fl_chip_row){(uint32_t)k, f, mem, time_ref[k] * t, w};
             }
         span[k].count = n - span[k].first;
     }
@@ -122,7 +122,7 @@ static void test_met(void) {
                          m->what, k, row[j].sm_mhz, off);
             }
         double mean[2], cov[3];
-        fl_chip_load_prior(&chip, NULL, NULL, mean, cov);
+        fl_chip_load_prior(&chip, mean, cov);
         FL_CHECK(!memcmp(mean, chip.load_mean, sizeof mean) && !memcmp(cov, chip.load_cov, sizeof cov),
                  "%s: the prior is that of these workloads", m->what);
         check_shares(m);

@@ -45,12 +45,9 @@ static double smooth(const fl_chip_error *e, const fl_chip_row *a, const fl_chip
 }
 
 static fl_chip chip;
-static fl_chip_row known[KNOWN] = {
-    {0, 900, 800, 12.5, 140, NULL}, {0, 1400, 800, 10, 200, NULL}, {0, 1200, 400, 13, 150, NULL}};
-static const fl_chip_row asked[] = {{0, 1100, 800, NAN, NAN, NULL},
-                                    {0, 600, 800, NAN, NAN, NULL},
-                                    {0, 1300, 400, NAN, NAN, NULL},
-                                    {0, 900, 800, NAN, NAN, NULL}};
+static fl_chip_row known[KNOWN] = {{0, 900, 800, 12.5, 140}, {0, 1400, 800, 10, 200}, {0, 1200, 400, 13, 150}};
+static const fl_chip_row asked[] = {
+    {0, 1100, 800, NAN, NAN}, {0, 600, 800, NAN, NAN}, {0, 1300, 400, NAN, NAN}, {0, 900, 800, NAN, NAN}};
 
 static void make_chip(void) {
     chip = made_up_chip();
@@ -253,9 +250,9 @@ static void test_time(void) {
     make_chip();
     check_time("nobody known");
     chip.shares = 3;
-    chip.share[0] = (fl_chip_share){0.2, 0.1, 0.02, 0.03, 0.9, 0.2, {0}};
-    chip.share[1] = (fl_chip_share){0.7, 0.05, 0.1, 0.02, 0.3, 0.7, {0}};
-    chip.share[2] = (fl_chip_share){0.5, 0.5, 0.05, 0.15, 0.2, 0.1, {0}};
+    chip.share[0] = (fl_chip_share){0.2, 0.1, 0.02, 0.03, 0.9, 0.2};
+    chip.share[1] = (fl_chip_share){0.7, 0.05, 0.1, 0.02, 0.3, 0.7};
+    chip.share[2] = (fl_chip_share){0.5, 0.5, 0.05, 0.15, 0.2, 0.1};
     check_time("three workloads, by their powers");
     known[1].power_w = NAN;
     check_time("three workloads, all alike");

@@ -25,7 +25,7 @@ static const double level[] = {1, 1, 1, 1, 1, 1};
 /* One workload of n rows at 1000, 2000, ... MHz and the top memory clock. */
 static fl_chip_span put(fl_chip_row *row, size_t first, const double *watts, size_t n) {
     for (size_t i = 0; i < n; i++)
-        row[first + i] = (fl_chip_row){0, 1000.0 * (double)(i + 1), 800, 1, watts[i], NULL};
+        row[first + i] = (fl_chip_row){0, 1000.0 * (double)(i + 1), 800, 1, watts[i]};
     return (fl_chip_span){first, n};
 }
 
@@ -107,7 +107,7 @@ static void test_floor(void) {
     fl_chip c = chip_of((double[]){1, 1, 1, 1, 1.2, 1.4, 1.6, 1.8}, 8);
     for (uint32_t i = 0; i < 8; i++) {
         c.knot_mhz[i] = 1000 + 50 * i;
-        close[i] = (fl_chip_row){0, c.knot_mhz[i], 800, 1, i < 4 ? 10 : 10 + 40 * i, NULL};
+        close[i] = (fl_chip_row){0, c.knot_mhz[i], 800, 1, i < 4 ? 10 : 10 + 40 * i};
     }
     c.sm_ref = 1350;
     const fl_chip_span all = {0, 8};
@@ -151,7 +151,7 @@ static void test_rows(void) {
     /* 300 rows: every fourth counts. The others draw more the higher the clock. */
     for (size_t i = 0; i < 300; i++) {
         const double f = 1000 + 10 * (double)i;
-        row[i] = (fl_chip_row){0, f, 800, 1, i % 4 ? 10 + 50 * f / 1000 : 10 + 2 * f / 1000, NULL};
+        row[i] = (fl_chip_row){0, f, 800, 1, i % 4 ? 10 + 50 * f / 1000 : 10 + 2 * f / 1000};
     }
     const fl_chip_span all = {0, 300};
     CU_ASSERT_FATAL(fl_chip_least_slope(row, &all, 1, &c) == FL_MODEL_OK);

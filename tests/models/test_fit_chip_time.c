@@ -30,7 +30,7 @@ static size_t measure(size_t spans, size_t clocks, double mem_mhz, double sharpn
                              h = pow(pow(1000 / m, 8) + pow(link, 8), 0.125) / pow(1 + pow(top, 8), 0.125),
                              t = pow(pow((1 - memory[k]) * 1500 / f, sharpness) + pow(memory[k] * h, sharpness),
                                      1 / sharpness);
-                row[n] = (fl_chip_row){(uint32_t)k, f, m, scale[k] * ((1 - rest[k]) * t + rest[k]), NAN, NULL};
+                row[n] = (fl_chip_row){(uint32_t)k, f, m, scale[k] * ((1 - rest[k]) * t + rest[k]), NAN};
             }
         span[k].count = n - span[k].first;
     }

@@ -11,7 +11,7 @@
 enum { WORKLOADS = 6, CLOCKS = 8, ROWS = WORKLOADS * CLOCKS };
 static const uint64_t seed = 20;
 
-static fl_chip_row at(double sm_mhz, double mem_mhz) { return (fl_chip_row){0, sm_mhz, mem_mhz, 1, NAN, NULL}; }
+static fl_chip_row at(double sm_mhz, double mem_mhz) { return (fl_chip_row){0, sm_mhz, mem_mhz, 1, NAN}; }
 
 static void test_places(void) {
     const fl_chip_row corner[] = {at(600, 800), at(1100, 800), at(600, 3500), at(1100, 3500)};
@@ -46,13 +46,9 @@ static void make(fl_chip_row *row, fl_chip_span *span) {
             const double f = 700 + 100 * (double)i, v = f < 1000 ? 1 : 1 + 0.3 * (f - 1000) / 400;
             const double t = pow(pow((1 - memory) * 1400 / f, 5) + pow(memory, 5), 0.2) + 0.02;
             const double busy = 0.5 + 0.5 * 1400 / f / t;
-            row[k * CLOCKS + i] = (fl_chip_row){k,
-                                                f,
-                                                900,
-                                                t * (1 + 0.003 * fl_random_normal(&random)),
+            row[k * CLOCKS + i] = (fl_chip_row){k, f, 900, t * (1 + 0.003 * fl_random_normal(&random)),
                                                 (40 + 20 * v + 80 * alpha * v * v * f / 1000 * busy + 50 * memory / t) *
-                                                    (1 + 0.003 * fl_random_normal(&random)),
-                                                NULL};
+                                                    (1 + 0.003 * fl_random_normal(&random))};
         }
     }
 }

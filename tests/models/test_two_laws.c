@@ -128,9 +128,7 @@ static void test_rows_far_apart(void) {
                           .mem_min = 1,
                           .sharpness = SHARP,
                           .workloads = 3,
-                          .time_error = {.scatter = 1e-4, .length_sm = 1, .length_mem = 1, .wide = {1, 1, 1, 1}},
-                          .dram_width = INFINITY,
-                          .unit_width = INFINITY};
+                          .time_error = {.scatter = 1e-4, .length_sm = 1, .length_mem = 1, .wide = {1, 1, 1, 1}}};
     const double mhz[] = {502, 757, 1207, 966};
     fl_chip_row rows[4];
     for (size_t i = 0; i < 4; i++)

@@ -16,7 +16,7 @@ static bool near(double a, double b, double off) { return fabs(a - b) <= off; }
 static void make(size_t spans) {
     for (size_t i = 0; i < spans * CLOCKS; i++) {
         const double f = 600 + 100 * (double)(i % CLOCKS), ghz = f / 1000;
-        row[i] = (fl_chip_row){(uint32_t)(i / CLOCKS), f, 800, (1 + (double)(i / CLOCKS)) / ghz, 50 * ghz * ghz, NULL};
+        row[i] = (fl_chip_row){(uint32_t)(i / CLOCKS), f, 800, (1 + (double)(i / CLOCKS)) / ghz, 50 * ghz * ghz};
     }
 }
 
@@ -161,8 +161,8 @@ static void test_three_clocks(void) {
         static const double mhz[] = {405, 945, 1380};
         for (size_t i = 0; i < 6; i++) {
             const double ran = i % 3 ? mhz[i % 3] : rows[k].ran_mhz[i / 3], bound = i < 3 ? 1 : rows[k].bound;
-            row[i] = (fl_chip_row){(uint32_t)(i / 3), mhz[i % 3], 877, 30 * (bound * 1380 / ran + 1 - bound),
-                                   60 + ran / 10,     NULL};
+            row[i] =
+                (fl_chip_row){(uint32_t)(i / 3), mhz[i % 3], 877, 30 * (bound * 1380 / ran + 1 - bound), 60 + ran / 10};
         }
         fl_unsound u = found(6);
         FL_CHECK(u.clocks == (rows[k].found_mhz > 0), "%s: %zu clocks", rows[k].what, u.clocks);

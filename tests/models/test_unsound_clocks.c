@@ -38,8 +38,8 @@ static size_t make(fl_chip_row *row, size_t loads, size_t mems, double slope) {
         for (size_t m = 0; m < mems; m++)
             for (size_t i = 0; i < CLOCKS; i++, n++) {
                 const double f = 1000 + 40 * (double)i;
-                row[n] = (fl_chip_row){
-                    (uint32_t)k, f, 500 + 300 * (double)m, (1 + (double)k) * pow(1000 / f, slope), 60 * f / 1000, NULL};
+                row[n] = (fl_chip_row){(uint32_t)k, f, 500 + 300 * (double)m, (1 + (double)k) * pow(1000 / f, slope),
+                                       60 * f / 1000};
             }
     return n;
 }

@@ -148,11 +148,6 @@ refuse_unit() { # COLUMN VALUE
 refuse_unit power_w 300000
 refuse_unit util_gpu_pct 970
 refuse_unit sm_mhz 20000
-printf '%s\n' workload,sm_mhz,time_s,power_w,sm_active_pct a,1005,12,150,0.92 a,1200,11,200,0.9 a,1410,10,300,0.88 >"$dir/shares.csv"
-for command in advise "compare --platform a100"; do
-  # shellcheck disable=SC2086 # words
-  refuse "activities as shares: ${command%% *}" 2 'shares.csv:2:[0-9]+: sm_active_pct is 0.92 at most, as of shares; as percent it would be 92' "$f" $command "$dir/shares.csv"
-done
 
 # ---- sweeps: rows that contradict, and rows without a value ----
 printf '%s\n' workload,sm_mhz,time_s,power_w a,1005,10,150 a,1005,20,150 a,1410,9,250 >"$dir/twice.csv"

@@ -28,9 +28,7 @@ static inline fl_chip made_up_chip(void) {
                     .stall_memory = 0.3,
                     .load_mean = {0.6, 0.4},
                     .load_cov = {0.04, -0.01, 0.03},
-                    .has_power = 1,
-                    .dram_width = INFINITY,
-                    .unit_width = INFINITY};
+                    .has_power = 1};
     chip.time_error = chip.power_error =
         (fl_chip_error){.scatter = 0.01, .smooth = 0.02, .length_sm = 0.3, .length_mem = 0.6};
     return chip;

@@ -119,8 +119,7 @@ typedef struct fl_sweep_row {
     int64_t line;
 } fl_sweep_row;
 
-/* Shares of the time in which a part of the GPU works, in percent, named as in DCGM. At a single clock they reveal what
- * time and power alone cannot. */
+/* Shares of the time in which a part of the GPU works, in percent, named as in DCGM. No fit uses them. */
 typedef enum fl_counter {
     FL_COUNTER_DRAM,
     FL_COUNTER_SM,

@@ -35,7 +35,7 @@ static void ask(fl_fit_rows *r, size_t entity, size_t since, double sm_mhz, doub
     if (has(r, entity, since, sm_mhz, mem_mhz))
         return;
     fl_must_grow(&r->row, &r->room, r->count + 1, sizeof *r->row);
-    r->row[r->count++] = (fl_chip_row){(uint32_t)entity, sm_mhz, mem_mhz, NAN, NAN, NULL};
+    r->row[r->count++] = (fl_chip_row){(uint32_t)entity, sm_mhz, mem_mhz, NAN, NAN};
 }
 
 /* A user requests a clock by the name under which it is set; the row stands at the clock at which it runs. */

@@ -29,8 +29,7 @@ static const fl_command_help help = {
     "Each pair of workload and kernel is fitted by itself. The device gives what all workloads of the chip share: "
     "V(f), A, A0, B, B0, C, sharpness, how far measurements lie from the law, and which terms its other workloads "
     "have; so two settings are enough. Interpolated: between the lowest and the highest clocks that were looked at. "
-    "Where sweep and device have columns of activity (dram_active_pct and the like), they say what a workload is like: "
-    "one clock with them tells more than time and power alone. A platform without a calibration serves too, with its "
+    "A platform without a calibration serves too, with its "
     "constants and no knowledge of other workloads.\n\n"
     "--clocks names settings that were not measured. The command predicts them too and writes them to --rows and -o "
     "with the others; calibrated means all settings of the device's calibration. That is the default if the sweep "
@@ -98,14 +97,6 @@ static fl_status read_chip(const char *path, fl_chip *chip, bool *mem_known, fl_
     }
     fl_platform_free(&p);
     return s;
-}
-
-/* Sweeps without memory clocks run at the chip's own; likewise a chip without memory clocks accepts any. */
-static void match_memory(fl_fit_rows *r, const fl_chip *chip, bool chip_knows) {
-    for (size_t i = 0; i < r->count && r->mem_known != chip_knows; i++)
-        r->row[i].mem_mhz = chip->mem_ref;
-    for (size_t i = 0; i < r->cappeds && r->mem_known != chip_knows; i++)
-        r->capped[i].mem_mhz = chip->mem_ref;
 }
 
 /* ---- reports ---- */
@@ -227,13 +218,6 @@ static void print_limits(const fl_fit_rows *r, const fl_fit_capped_result *cappe
     }
 }
 
-static size_t count_active(const fl_fit_rows *r, const fl_fit_result_of *result) {
-    size_t active = 0;
-    for (size_t i = 0; i < r->entities; i++)
-        active += result[i].active ? 1 : 0;
-    return active;
-}
-
 static void print_notes(const fl_fit_rows *r, const fl_fit_result_of *result, size_t seen, size_t left, size_t beyond,
                         bool extrapolate, const fl_chip *chip) {
     char range[128];
@@ -251,9 +235,6 @@ static void print_notes(const fl_fit_rows *r, const fl_fit_result_of *result, si
     if (untaught)
         printf("note: the fit leaves out %zu of its rows, which lie outside the clocks of the device's calibration\n",
                untaught);
-    if (count_active(r, result))
-        printf("note: the fit uses the measured activities of %zu of %zu workloads\n", count_active(r, result),
-               r->entities);
     if (seen)
         printf("note: the device was fitted to %zu of these %zu workloads, so their errors look too small; fit "
                "device --only fits it to others\n",
@@ -309,7 +290,6 @@ static cJSON *to_json(const fl_fit_rows *r, const fl_fit_result_of *result, cons
         cJSON_AddStringToObject(w, "workload", r->entity[i].workload);
         cJSON_AddStringToObject(w, "kernel", r->entity[i].kernel);
         cJSON_AddBoolToObject(w, "seen_by_device", o->seen);
-        cJSON_AddBoolToObject(w, "placed_by_activity", o->active);
         cJSON_AddNumberToObject(w, "rows_fitted", (double)o->score.fitted);
         m = fl_fit_score_means(&o->score, FL_FIT_BOTH);
         fl_fit_means_json(&m, w);
@@ -419,7 +399,7 @@ static fl_status run_all(const workload_options *o, fl_diag *d) {
     fl_fit_result_of *result = fl_must(calloc(rows.entities + 1, sizeof *result));
     fl_fit_capped_result *capped = fl_must(calloc(rows.entities + 1, sizeof *capped));
     if (!s)
-        match_memory(&rows, &chip, chip_knows);
+        fl_fit_rows_match(&rows, &chip, chip_knows);
     size_t left = 0, beyond = 0, asked = 0, unmeasured = 0;
     const bool unasked = !s && !o->clocks && chip.settings && !rows.latent && all_named(&at, &rows);
     if (!s && rows.latent && o->clocks)

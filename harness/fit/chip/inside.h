@@ -50,7 +50,6 @@ typedef struct fl_fit_result_of { /* one entity */
                         are not used */
     size_t beyond;   /* rows to predict outside the device's calibrated clocks */
     bool seen;       /* the device was fitted to it */
-    bool active;     /* activities of the known rows helped to place it */
     fl_chip_guess *guess; /* one per row of the entity; known rows have time_sd_pct NaN, refused ones time_s too */
 } fl_fit_result_of;
 

@@ -80,7 +80,7 @@ static void add_a0(fl_grid *g, const fl_chip *c, const fl_chip *p) {
         fl_grid_add(g, "not identifiable");
 }
 
-/* The calibration's law and the reason for it; whether activities count. */
+/* The calibration's law and the reason for it. */
 static void print_law(const fl_chip *c) {
     printf("\nlaw of the calibration: %s", c->law == FL_CHIP_PLAIN ? "plain" : "full");
     if (isnan(c->time_law_pct[0]))
@@ -90,13 +90,6 @@ static void print_law(const fl_chip *c) {
             "; errors on workloads left out of the fit, full and plain: time %.2f and %.2f, power %.2f and %.2f %%\n",
             c->time_law_pct[FL_CHIP_FULL], c->time_law_pct[FL_CHIP_PLAIN], c->power_law_pct[FL_CHIP_FULL],
             c->power_law_pct[FL_CHIP_PLAIN]);
-    if (isfinite(c->dram_width))
-        printf("activity: workloads count as similar if their DRAM activities differ by at most %g points\n",
-               100 * c->dram_width);
-    if (isfinite(c->unit_width))
-        printf("activity: workloads count as similar if the activities of their SMs and units differ by at most %g "
-               "points\n",
-               100 * c->unit_width);
 }
 
 void fl_fit_device_print(const fl_chip *full, const fl_chip *plain, const fl_fit_rows *rows, const char *files,

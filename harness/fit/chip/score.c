@@ -104,7 +104,6 @@ fl_status fl_fit_entity_run(const fl_chip *chip, const fl_fit_rows *r, const fl_
             r->unsounds ? " (rows that did not run at the clock they name were left out; fit device lists them)" : "");
     }
     o.score.fitted = n;
-    o.active = !s && n && fl_chip_uses_activity(chip, known, n);
     for (size_t i = 0, j = 0; n && !s && i < e->count; i++) {
         const fl_chip_row *row = &r->row[e->first + i];
         const bool has = fl_fit_at_has(at, r, e, row), beyond = fl_fit_is_beyond(chip, row);
