@@ -60,9 +60,6 @@ static double fl_advise_settle_limits(fl_sweep *s, const fl_device *dev) {
     return own;
 }
 
-/* A mean power above this share of its limit: the board did not hold the limit (models/chip/caps.c). */
-#define HELD_MOST 1.02
-
 /* Leaves out rows whose limit was not in force, for want of a right to set it or below what the board can hold. Where
  * even the highest limit is exceeded, the power is not that of one board, and no row is judged. */
 static void drop_unheld(fl_sweep *s, const char *path, fl_advise_subjects *to) {
@@ -72,10 +69,10 @@ static void drop_unheld(fl_sweep *s, const char *path, fl_advise_subjects *to) {
     for (size_t i = 0; i < s->row_count; i++)
         highest = fmax(highest, isnan(s->rows[i].power_cap_w) ? 0 : s->rows[i].power_cap_w);
     for (size_t i = 0; i < s->row_count; i++)
-        if (s->rows[i].power_cap_w >= highest && s->rows[i].power_w > HELD_MOST * highest)
+        if (s->rows[i].power_cap_w >= highest && s->rows[i].power_w > FL_CAP_HELD_MOST * highest)
             return;
     for (size_t i = 0; i < s->row_count; i++) {
-        if (s->rows[i].power_w > HELD_MOST * s->rows[i].power_cap_w) {
+        if (s->rows[i].power_w > FL_CAP_HELD_MOST * s->rows[i].power_cap_w) {
             first = first.line ? first : s->rows[i];
         } else {
             s->rows[kept++] = s->rows[i];

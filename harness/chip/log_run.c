@@ -36,8 +36,8 @@
 /* The share of the way from idle to load above which a program runs. Calibrated: at 0.5 a phase that draws less than
  * half of another was cut off, as the decoding after a prefill. */
 #define RUNS_FROM 0.25
-#define MOSTLY 0.5 /* share of a run's readings above that; of fewer, these are bursts of a program on its low level   \
-                    */
+/* The share of a run's readings above that. If fewer are, these readings are bursts of a program on its low level. */
+#define MOSTLY 0.5
 
 #define HUNG 0.5         /* share of a run's readings that a sensor may repeat to the last digit ... */
 #define HUNG_UTILITIES 3 /* ... while the utilisation takes fewer values than these */

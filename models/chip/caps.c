@@ -6,7 +6,6 @@
 #include <stdbool.h>
 
 /* Constants from sweeps of limits on ten boards, chosen after those had been seen. */
-#define ABOVE 1.02       /* a mean power above this share of its limit: the limit does not hold */
 #define SAME 0.02        /* time and power that differ by less from those under the limit above ... */
 #define LOWER 0.97       /* ... which is higher than this ... */
 #define DREW 0.9         /* ... and under which the program drew more than this share: the board is at its floor */
@@ -34,7 +33,7 @@ size_t fl_cap_held(const fl_cap_cell *cell, size_t count) {
                             above->power_w > DREW * above->limit_w &&
                             fabs(log(cell[i].power_w / above->power_w)) < SAME &&
                             fabs(log(cell[i].time_s / above->time_s)) < SAME;
-        if (cell[i].power_w > ABOVE * cell[i].limit_w || frozen)
+        if (cell[i].power_w > FL_CAP_HELD_MOST * cell[i].limit_w || frozen)
             return i;
     }
     return count;

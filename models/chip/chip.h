@@ -306,6 +306,10 @@ typedef struct fl_cap_law {
     double weight[FL_CAP_LAW_DRAWS]; /* of d = 0.3, 0.32, ... */
 } fl_cap_law;
 
+/* A mean power above this share of its limit: the board did not hold the limit. From sweeps of limits on ten boards,
+ * chosen after those had been seen. */
+#define FL_CAP_HELD_MOST 1.02
+
 /* Return how many of the cells, sorted by limit, highest first, ran under a limit that holds. The others drew more than
  * their limit allows, or ran as under the limit above: the board was at its floor. They tell nothing of their limit. */
 size_t fl_cap_held(const fl_cap_cell *cell, size_t count);

@@ -54,14 +54,14 @@ static int is_strict(const fl_tightrope_params *p) {
  * free, as the parameter or the host says. */
 static double record_share(const node *n) { return n->facts->gpu[0].records_ns < 0 ? 0 : n->p->records_cost; }
 
-/* No counter that is read at one clock tells a phase that this clock slows from one that it does not: both may do the
- * same work in a second there. Records name the kernels, and each kind is held against itself at the top clock. Of
- * several GPUs, which may wait for each other unseen, only what is certain counts, and where a share that is not known
- * better would cost half of the bound.
+/* Return the signal to begin with. A counter that is read at one clock does not show whether this clock slows the
+ * phase: a slowed phase and another one may do the same work in a second. Records name the kernels, and the policy
+ * compares each kernel class with itself at the top clock. Several GPUs may wait for each other unseen, and a share of
+ * record cost that is not known may use up half of the bound. In both cases only a certain signal counts.
  *
- * Who trusts counters has them where records do not tell all: of several GPUs records count only as ends, since they
- * do not tell whether the time to the next was spent in waiting for another one, so markers and a count of kernels come
- * first. Who asks for the count has it by records where nothing counts. */
+ * trust=counters uses counters where records cannot tell everything. On several GPUs records count only as ends,
+ * because they do not show whether the time to the next kernel was spent in waiting for another GPU. There markers and
+ * a count of kernels come first. signal=kernels counts by records where nothing else counts. */
 static int64_t first_signal(const node *n, const fl_gpu_sample *u) {
     const int64_t asked = n->p->signal, best = fl_tightrope_best_counter(u);
     const int dear = !n->facts->gpu[0].records_ns && n->p->bound < 2 * record_share(n);

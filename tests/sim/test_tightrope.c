@@ -77,8 +77,8 @@ static void test_phase_turns(void) {
     }
 }
 
-/* Shorter units, slowed by the clock: the counter runs on as before, and only activity records tell. By default that
- * holds; who trusts counters is told that a counter alone may not. */
+/* Shorter units, slowed by the clock: the counter runs on as before, and only activity records tell. By default the
+ * bound holds. With trust=counters a counter alone may break it. */
 static void test_phase_that_no_counter_tells(void) {
     int broken = 0;
     for (uint64_t seed = 1; seed <= 20; seed++) {

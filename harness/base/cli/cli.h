@@ -256,7 +256,8 @@ void fl_terminal_say(FILE *stream, const char *format, ...) __attribute__((forma
 
 /* Prints notes on a file on standard error: the given ones, and what a reader left out. */
 void fl_notes_tell(const char *path, char *const *note, size_t count);
-/* A file that is opened again in a row is told once. */
+/* Print on standard error what a reader left out of the file at path. If the same file is opened several times in a
+ * row, print it once. */
 void fl_left_tell(const char *path, const fl_left_out *left);
 
 /* A progress line on standard error for work that takes over a second. It shows the share done and the time left. On a
